@@ -24,8 +24,9 @@ LEAST_SIZE = 0.8
 #: On software other work of the machine shows; only a factor of two is told. Site policy.
 LEAST_SOFT = 0.5
 
-#: From this size on the link bounds a rate, and no processor of one of the two hosts.
-LARGE_BYTES = 65536
+#: From this size on the link bounds a rate, and no processor of one of the two hosts; of transfers
+#: those of a batch together.
+LARGE_BYTES, LARGE_BATCH_BYTES = 65536, 32 << 20
 
 #: By family its title, and the words for when it does not hold.
 _WORDS = {
@@ -35,28 +36,42 @@ _WORDS = {
 
 COLUMNS = (
     "test", "kind", "rail", "status", "scope", "client.host", "server.host", "params.size_bytes",
-    "latency_us.p50", "latency_us.mean", "bandwidth.gbit_s",
+    "params.batch", "params.cross_rail", "transfer.pair", "latency_us.p50", "latency_us.mean",
+    "bandwidth.gbit_s",
 )  # fmt: skip
 
 _ENDS = ("client.host", "server.host")
 _size = pl.col("params.size_bytes")
+_is_transfer = pl.col("kind") == "transfer"
+#: Figures of one test that are of the same work, but for the hosts.
+_SAME = ("test", "kind", "rail", "params.size_bytes", "batch", "pair")
 
 
 def _best(records: pl.DataFrame) -> pl.DataFrame:
-    """The best figure of each test, pair, way and size, as a speed: of a latency its inverse."""
+    """The best figure of each test, pair, way and size, as a speed: of a latency its inverse.
+
+    Of transfers each batch and pair of devices, which are the same both ways unless they cross.
+    """
     latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
     speed = pl.when(pl.col("kind") == "latency").then(latency).otherwise(pl.col("bandwidth.gbit_s"))
-    kinds = pl.col("kind").is_in(["latency", "bandwidth"])
-    ok = records.filter((pl.col("status") == "ok") & kinds & _size.is_not_null())
+    kinds = pl.col("kind").is_in(["latency", "bandwidth", "rate", "transfer"])
+    straight = pl.col("params.cross_rail").fill_null(0) == 0
+    ok = records.filter((pl.col("status") == "ok") & kinds & straight & _size.is_not_null())
+    batch, pair = pl.col("params.batch"), pl.col("transfer.pair")
     return (
-        ok.with_columns(v=speed)
+        ok.with_columns(
+            v=speed,
+            batch=pl.when(_is_transfer).then(batch).otherwise(0),
+            pair=pl.when(_is_transfer).then(pair).otherwise(0),
+        )
         .filter(pl.col("v") > 0)
-        .group_by("test", "kind", "rail", *_ENDS, "params.size_bytes", maintain_order=True)
+        .group_by(*_SAME, *_ENDS, maintain_order=True)
         .agg(pl.col("v").max(), hard=(pl.col("scope") == "hardware").all())
         .with_columns(
             name=pl.concat_str("test", *_ENDS, separator="/")
             + "#"
             + _size.cast(pl.String)
+            + pl.when(_is_transfer).then(pl.format("x{}/{}", "batch", "pair")).otherwise(pl.lit(""))
             + on_rail()
         )
     )
@@ -65,11 +80,12 @@ def _best(records: pl.DataFrame) -> pl.DataFrame:
 def _both_ways(best: pl.DataFrame) -> pl.DataFrame:
     """What the slower way of a pair has of the other one's figure."""
     back = best.select(
-        "test", "kind", "rail", "params.size_bytes", pl.col("v").alias("other"),
+        *_SAME, pl.col("v").alias("other"),
         pl.col("client.host").alias("server.host"), pl.col("server.host").alias("client.host"),
     )  # fmt: skip
-    keys = ["test", "kind", "rail", *_ENDS, "params.size_bytes"]
-    is_link = (pl.col("kind") == "bandwidth") & (_size >= LARGE_BYTES)
+    keys = [*_SAME, *_ENDS]
+    is_large = pl.when(_is_transfer).then(_size * pl.col("batch") >= LARGE_BATCH_BYTES)
+    is_link = (pl.col("kind") != "latency") & is_large.otherwise(_size >= LARGE_BYTES)
     least = pl.when(pl.col("hard")).then(LEAST_BACK).otherwise(LEAST_SOFT)
     return best.join(back, on=keys, how="inner", maintain_order="left").select(
         "test",
@@ -84,8 +100,9 @@ def _between_sizes(best: pl.DataFrame) -> pl.DataFrame:
     """What a size has of the lesser figure of the next smaller and the next larger one.
 
     Rates grow with the size, and so do times: a size that both its neighbours are faster than is
-    slow by itself.
+    slow by itself. Batches and lists of small messages follow other laws.
     """
+    best = best.filter(pl.col("kind").is_in(["latency", "bandwidth"]))
     of = ["test", "kind", "rail", *_ENDS]
     ordered = best.sort("params.size_bytes", maintain_order=True)
     smaller, larger = pl.col("v").shift(1).over(of), pl.col("v").shift(-1).over(of)

@@ -50,6 +50,35 @@ def test_a_pair_that_is_slow_one_way_is_outside(
     assert one.evidence == [f"t/{slower}#{size}"]
 
 
+def moved(flow: str, gbit_s: float, **params: int) -> Record:
+    return record(
+        flow, scope="hardware", kind="transfer", op="write", bandwidth={"gbit_s": gbit_s},
+        params={"size_bytes": 1 << 20, "batch": 128} | params, transfer={"pair": 1, "pairs": 2},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("params", "status"), [({}, "fail"), ({"batch": 8}, "advisory"), ({"cross_rail": 1}, None)]
+)
+def test_each_pair_of_a_transfer_is_compared_with_its_way_back(
+    params: dict[str, int], status: str | None
+) -> None:
+    one = checked("directions", moved("t/a/b/0/1", 100, **params), moved("t/b/a/0/1", 40, **params))
+    assert (one and one.status) == status
+    if one is not None:
+        assert one.evidence == [f"t/b/a#1048576x{params.get('batch', 128)}/1"]
+
+
+def test_message_rates_are_compared_with_the_way_back() -> None:
+    slow = [
+        record(flow, scope="hardware", kind="rate", bandwidth={"gbit_s": gbit_s},
+               params={"size_bytes": 64})
+        for flow, gbit_s in (("t/a/b/0/1", 10), ("t/b/a/0/1", 2))
+    ]  # fmt: skip
+    one = checked("directions", *slow)
+    assert one is not None and one.status == "advisory"
+
+
 def test_a_latency_of_one_way_is_a_warning() -> None:
     one = checked("directions", latency("t/a/b/0/1", 2), latency("t/b/a/0/1", 10))
     assert one is not None and (one.status, one.measured) == ("advisory", 0.2)
