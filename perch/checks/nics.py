@@ -13,13 +13,17 @@ from perch.model.verdict import Bound, Check
 from perch.plan import rails
 
 
-def used_by(flows: Iterable[Flow]) -> dict[str, set[int]]:
-    """Of each host the places of the devices that these flows use; the null backend uses none."""
-    return rails.in_use(
+def used_by(plan: Plan, flows: Iterable[Flow]) -> dict[str, set[int]]:
+    """Of each host the places of the devices that these flows use; the null backend uses none.
+
+    A host without perch_devices has no places: which device a flow took is its engine's choice.
+    """
+    used = rails.in_use(
         ((flow.client, flow.server), flow.rail, flow.devices)
         for flow in flows
         if flow.backend != "null"
     )
+    return {host: places for host, places in used.items() if plan.hosts[host].devices}
 
 
 def _devices(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -59,7 +63,7 @@ def _told(alike: dict[_Use, list[str]]) -> str:
 def _in_vain(run: RunView, devices: dict[str, tuple[str, ...]]) -> Check | None:
     """NICs whose planned flows did not measure."""
     ok = set(run.records.filter(pl.col("status") == "ok")["flow"])
-    used = used_by(flow for flow in run.plan.flows() if flow.id in ok)
+    used = used_by(run.plan, (flow for flow in run.plan.flows() if flow.id in ok))
     alike = _unused(devices, used)
     if not alike:
         return None
@@ -85,7 +89,7 @@ def nics(run: RunView) -> Iterator[Check]:
     devices = _devices(run.plan)
     if not devices:
         return
-    used = used_by(run.plan.flows())
+    used = used_by(run.plan, run.plan.flows())
     alike = _unused(devices, used)
     every = sum(len(of_host) for of_host in devices.values())
     if not alike and (in_vain := _in_vain(run, devices)):

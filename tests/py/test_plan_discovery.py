@@ -174,6 +174,11 @@ def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
     assert not any("ib0" in why for _, why in found)
 
 
+def test_a_host_that_names_no_device_leaves_all_out() -> None:
+    said = excluded(plan([]))
+    assert ("every test", "no flow uses mlx5_9 of h0, h1: not in perch_devices") in said
+
+
 @pytest.mark.parametrize(
     ("choice", "found", "why"),
     [

@@ -105,3 +105,12 @@ def test_a_nic_that_the_inventory_leaves_out_is_counted() -> None:
     run.plan.hosts["b"].left["mlx5_2"] = "its state is down"
     one = found(run, "nics")["nics"]
     assert (one.status, one.measured) == ("advisory", "2 of 3 NICs measured on a, b, not mlx5_2")
+
+
+def test_nics_of_a_host_whose_inventory_names_none_are_counted() -> None:
+    run = run_of(rails(390, 390))
+    for host in run.plan.hosts.values():
+        host.devices.clear()
+        host.left["mlx5_0"] = "not in perch_devices"
+    one = found(run, "nics")["nics"]
+    assert (one.status, one.measured) == ("advisory", "0 of 1 NIC measured on a, b, not mlx5_0")
