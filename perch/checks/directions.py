@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from perch.checks import RunView, check, first
-from perch.checks.figures import rounded_figures
+from perch.checks.figures import is_bound_by_link, rounded_figures, speed
 from perch.judge.columns import on_rail
 from perch.model.figures import rounded
 from perch.model.verdict import Bound, Check
@@ -23,10 +23,6 @@ LEAST_BACK = 0.9
 LEAST_SIZE = 0.8
 #: On software other work of the machine shows; only a factor of two is told. Site policy.
 LEAST_SOFT = 0.5
-
-#: From this size on the link bounds a rate, and no processor of one of the two hosts; of transfers
-#: those of a batch together.
-LARGE_BYTES, LARGE_BATCH_BYTES = 65536, 32 << 20
 
 #: By family its title, and the words for when it does not hold.
 _WORDS = {
@@ -52,21 +48,20 @@ def _best(records: pl.DataFrame) -> pl.DataFrame:
 
     Of transfers each batch and pair of devices, which are the same both ways unless they cross.
     """
-    latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
-    speed = pl.when(pl.col("kind") == "latency").then(latency).otherwise(pl.col("bandwidth.gbit_s"))
     kinds = pl.col("kind").is_in(["latency", "bandwidth", "rate", "transfer"])
     straight = pl.col("params.cross_rail").fill_null(0) == 0
     ok = records.filter((pl.col("status") == "ok") & kinds & straight & _size.is_not_null())
     batch, pair = pl.col("params.batch"), pl.col("transfer.pair")
     return (
         ok.with_columns(
-            v=speed,
+            v=speed(),
+            large=is_bound_by_link(),
             batch=pl.when(_is_transfer).then(batch).otherwise(0),
             pair=pl.when(_is_transfer).then(pair).otherwise(0),
         )
         .filter(pl.col("v") > 0)
         .group_by(*_SAME, *_ENDS, maintain_order=True)
-        .agg(pl.col("v").max(), hard=(pl.col("scope") == "hardware").all())
+        .agg(pl.col("v").max(), pl.first("large"), hard=(pl.col("scope") == "hardware").all())
         .with_columns(
             name=pl.concat_str("test", *_ENDS, separator="/")
             + "#"
@@ -84,15 +79,13 @@ def _both_ways(best: pl.DataFrame) -> pl.DataFrame:
         pl.col("client.host").alias("server.host"), pl.col("server.host").alias("client.host"),
     )  # fmt: skip
     keys = [*_SAME, *_ENDS]
-    is_large = pl.when(_is_transfer).then(_size * pl.col("batch") >= LARGE_BATCH_BYTES)
-    is_link = (pl.col("kind") != "latency") & is_large.otherwise(_size >= LARGE_BYTES)
     least = pl.when(pl.col("hard")).then(LEAST_BACK).otherwise(LEAST_SOFT)
     return best.join(back, on=keys, how="inner", maintain_order="left").select(
         "test",
         "name",
         rounded_figures(pl.col("v") / pl.col("other")).alias("share"),
         least.alias("least"),
-        (pl.col("hard") & is_link).alias("fails"),
+        (pl.col("hard") & pl.col("large")).alias("fails"),
     )
 
 

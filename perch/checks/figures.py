@@ -44,6 +44,10 @@ METRICS = {
 }
 KEPT = {**METRICS, "latency": (*_LATENCY, *_BESIDE), "sum": (*METRICS["sum"], *_BESIDE)}
 
+#: From this size on, and of transfers from this batch on, the link bounds a rate, and no processor
+#: of one of the two hosts.
+LARGE_BYTES, LARGE_BATCH_BYTES = 65536, 32 << 20
+
 #: Where the time until a completion is what is measured, the level of that completion is part of
 #: it; a ping-pong ends by receiving, an acknowledged stream by the receiver's word.
 TIMES_COMPLETION = ("completion", "initiator_completion", "batch_completion")
@@ -79,6 +83,19 @@ COLUMNS = tuple(
         )
     )
 )  # fmt: skip
+
+
+def speed() -> pl.Expr:
+    """A record's figure, of which more is better: of a latency its inverse."""
+    latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
+    return pl.when(pl.col("kind") == "latency").then(latency).otherwise("bandwidth.gbit_s")
+
+
+def is_bound_by_link() -> pl.Expr:
+    """Whether the link bounds a record's rate, and no processor of one of the two hosts."""
+    size, batch = pl.col("params.size_bytes"), pl.col("params.batch")
+    of_batch = pl.when(pl.col("kind") == "transfer").then(size * batch >= LARGE_BATCH_BYTES)
+    return (pl.col("kind") != "latency") & of_batch.otherwise(size >= LARGE_BYTES)
 
 
 def key(metric: str) -> pl.Expr:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from perch.checks import RunView, check, first, names
-from perch.checks.figures import rounded_figures
+from perch.checks.figures import is_bound_by_link, rounded_figures, speed
 from perch.checks.limit_shares import FEWEST_PEERS
 from perch.model.figures import rounded
 from perch.model.verdict import Bound, Check
@@ -22,9 +22,6 @@ from perch.model.verdict import Bound, Check
 LEAST_LINK = 0.9
 #: Of all other speeds, which depend on the hosts' processors, too: ClusterKit's 2.1 times.
 LEAST_OTHER = 1 / 2.1
-
-#: From this size on, and of transfers from this batch on, the link bounds a rate.
-LARGE_BYTES, LARGE_BATCH_BYTES = 65536, 32 << 20
 
 #: So many slow rails are named.
 NAMED_MAX = 3
@@ -83,10 +80,6 @@ def ways() -> list[pl.Expr]:
 
 def _best(records: pl.DataFrame) -> pl.DataFrame:
     """The best figure of each test, link and size, as a speed: of a latency its inverse."""
-    latency = 1 / pl.coalesce("latency_us.p50", "latency_us.mean")
-    size, batch = pl.col("params.size_bytes"), pl.col("params.batch")
-    is_large = pl.when(_is_transfer).then(size * batch >= LARGE_BATCH_BYTES)
-    is_link = (pl.col("kind") != "latency") & is_large.otherwise(size >= LARGE_BYTES)
     return (
         records.filter(
             (pl.col("status") == "ok")
@@ -96,8 +89,8 @@ def _best(records: pl.DataFrame) -> pl.DataFrame:
             *ways(),
             rail=client_rail(),
             server_rail=server_rail(),
-            v=pl.when(pl.col("kind") == "latency").then(latency).otherwise("bandwidth.gbit_s"),
-            hard=(pl.col("scope") == "hardware") & is_link,
+            v=speed(),
+            hard=(pl.col("scope") == "hardware") & is_bound_by_link(),
         )
         .filter(pl.col("v") > 0)
         .sort("v", descending=True, maintain_order=True)
