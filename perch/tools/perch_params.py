@@ -239,6 +239,23 @@ def cassini_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
 # ---- latency and bandwidth -----------------------------------------------------------------------
 
 
+def lane_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
+    """What transfers and message rates state of their backend.
+
+    Of verbs, a service level or class that the plan leaves open may be absent.
+    """
+    if test.backend == "verbs":
+        for want in path_wants(test, ends):
+            free = want.name in ("sl", "traffic_class")
+            yield want._replace(optional=True) if free else want
+    if test.get("relaxed_ordering") is True:
+        yield Want("relaxed_ordering", True)
+    if test.backend in ("ofi", "cxi"):
+        yield Want("fabric_class", fabric_class(test))
+    if test.backend == "cxi":
+        yield from cassini_wants(test, ends)
+
+
 def device_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     """Each end's device as its inventory names it. Verbs always name theirs, and its port."""
     if test.backend not in ("verbs", "cxi") and test.get("devices") is None:

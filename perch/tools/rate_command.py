@@ -10,13 +10,11 @@ from perch.model.suite import SuiteTest
 from perch.tools import perch_command
 from perch.tools.command import Command, Cost, Ends, Template, Want, count, duration_s
 from perch.tools.perch_params import (
-    cassini_wants,
     default,
     device_wants,
-    fabric_class,
     inline_want,
+    lane_wants,
     memory_wants,
-    path_wants,
     place_wants,
 )
 
@@ -35,7 +33,7 @@ def _refusals(test: SuiteTest) -> Iterator[str]:
     """What plans do not know of."""
     if test.backend not in BACKENDS:
         known = ", ".join(BACKENDS)
-        yield f"plans know no message rate over backend {test.backend}; they know it over {known}"
+        yield f"backend {test.backend} has no message rate; these have: {known}"
     if test.get("devices") is not None and test.provider == "shm":
         yield "provider shm has no devices"
 
@@ -73,22 +71,6 @@ def _queue_wants(test: SuiteTest) -> Iterator[Want]:
         yield Want("cq_moderation", count(test, "cq_moderation", min(MODERATION, whole)))
 
 
-def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
-    """Of verbs, a service level or class that the plan leaves open may be absent."""
-    if test.backend == "verbs":
-        for want in path_wants(test, ends):
-            free = want.name in ("sl", "traffic_class")
-            yield want._replace(optional=True) if free else want
-        if count(test, "inline") is not None:  # else as much as its messages have
-            yield inline_want(test)
-    if test.get("relaxed_ordering") is True:
-        yield Want("relaxed_ordering", True)
-    if test.backend in ("ofi", "cxi"):
-        yield Want("fabric_class", fabric_class(test))
-    if test.backend == "cxi":
-        yield from cassini_wants(test, ends)
-
-
 def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     for name in ("backend", "provider", "op", "kind"):
         yield Want(name, getattr(test, name))
@@ -103,7 +85,11 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield from _queue_wants(test)
     yield from memory_wants(test)
     yield from place_wants(test)
-    yield from _backend_wants(test, ends)
+    yield from lane_wants(test, ends)
+    if (
+        test.backend == "verbs" and count(test, "inline") is not None
+    ):  # else as much as its messages
+        yield inline_want(test)
     yield from device_wants(test, ends)
 
 

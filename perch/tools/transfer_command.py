@@ -15,13 +15,11 @@ from perch.tools import perch_command
 from perch.tools.command import Command, Cost, Ends, Template, Want, Word, count, duration_s
 from perch.tools.perch_command import options
 from perch.tools.perch_params import (
-    cassini_wants,
     default,
-    fabric_class,
     inline_want,
+    lane_wants,
     memory_wants,
     named_by,
-    path_wants,
     place_wants,
     port_wants,
 )
@@ -205,19 +203,10 @@ def _pair_wants(test: SuiteTest, pairs: int) -> Iterator[Want]:
 
 
 def _backend_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
-    """Of verbs, a service level or class that the plan leaves open may be absent."""
+    yield from lane_wants(test, ends)
     if test.backend == "verbs":
-        for want in path_wants(test, ends):
-            free = want.name in ("sl", "traffic_class")
-            yield want._replace(optional=True) if free else want
         yield from port_wants(ends)
         yield inline_want(test)
-    if test.get("relaxed_ordering") is True:
-        yield Want("relaxed_ordering", True)
-    if test.backend in ("ofi", "cxi"):
-        yield Want("fabric_class", fabric_class(test))
-    if test.backend == "cxi":
-        yield from cassini_wants(test, ends)
 
 
 def _named(test: SuiteTest, ends: Ends, role: Role, pairs: int) -> list[str] | None:

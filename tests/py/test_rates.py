@@ -46,7 +46,7 @@ def test_a_flow_has_the_time_of_all_its_sizes() -> None:
 
 
 def test_a_backend_without_message_rate_is_refused() -> None:
-    with pytest.raises(Exception, match="no message rate over backend null"):
+    with pytest.raises(Exception, match="backend null has no message rate"):
         plan({}, backend="null")
 
 
