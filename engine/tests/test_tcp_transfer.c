@@ -657,7 +657,7 @@ static void test_half_a_request(void **state) {
 static void test_operations_of_the_backend(void **state) {
 	static const char *const said[KIND_MAX] = {
 		"the tcp backend does not have it", "the tcp backend does not have it", "is no transfer",
-		"is of write or read",
+		"measures write or read",
 	};
 	(void) state;
 	for (int kind = 0; kind < KIND_MAX; kind++)

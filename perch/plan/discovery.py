@@ -268,7 +268,7 @@ def _missing(hosts: Mapping[str, Host], found: Devices) -> dict[str, str]:
     Twins have their NICs at the same PCI addresses; a host with other ones is another machine.
     """
     faults = {}
-    for fabric in {host.fabric for host in hosts.values()}:
+    for fabric in dict.fromkeys(host.fabric for host in hosts.values()):
         have = {
             name: frozenset(one.pci_address for one in of_fabric(host, found.hosts[name]))
             for name, host in hosts.items()

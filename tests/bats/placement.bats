@@ -45,7 +45,7 @@ placements() {
   # the process that listens is in nobody's way
   ! cpus_are "$SERVER" 1 || fail "the listener is pinned"
   kill $!
-  wait $! || true
+  wait $! || assert_equal "$?" 143
   assert_equal "$(cat errors)" ""
 }
 

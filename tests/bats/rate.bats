@@ -71,7 +71,7 @@ refused() {
 }
 
 @test "what cannot be is exit 2 before anything starts" {
-  refused "is of write or read" --op send
+  refused "perch rate over tcp measures write or read" --op send
   refused "0' is out of range" --queue-pairs 0
   refused "no option --verify; it belongs to: lat, bw, transfer" --verify
   refused "has no message rate" --backend null

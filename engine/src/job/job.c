@@ -29,7 +29,7 @@ static int validate_backend(const struct job *job, const struct backend_facts *b
 		return failure(-EINVAL, EXIT_USAGE, "--op %s is no transfer; write and read are",
 			       op_name((int) job->op));
 	if (job->kind == KIND_RATE && !(b->rate_ops & (1u << job->op)))
-		return failure(-EINVAL, EXIT_USAGE, "--op %s: the message rate over %s is of %swrite or read",
+		return failure(-EINVAL, EXIT_USAGE, "--op %s: perch rate over %s measures %swrite or read",
 			       op_name((int) job->op), b->name, b->rate_ops & 1u << OP_SEND ? "send, " : "");
 	if (!job_has_lanes(job) && !(b->ops & (1u << job->op)))
 		return failure(-EINVAL, EXIT_USAGE, "--op %s: the %s backend does not have it%s", op_name(job->op),

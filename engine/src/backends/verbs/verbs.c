@@ -218,7 +218,6 @@ static json_t *queue_pairs_json(const struct verbs_session *v, bool remote) {
 		const struct verbs_queue *q = &v->queues[i];
 		uint32_t number = remote ? q->remote_number : q->qp->qp_num;
 		uint32_t psn = ((remote ? v->remote_psn : v->first_psn) + q->number) & PSN_MASK;
-
 		json_t *one = json_pack("{s:I}", "number", (json_int_t) number);
 
 		if (!v->cm)
