@@ -127,8 +127,6 @@ edit() {
 raw() { PYTHONPATH=$TOP "$TOP/.venv/bin/python" "$TOP/tests/raw_lines.py" "$1" run "${@:2}"; }
 # edit_end FLOW ROLE FILTER: changes it with jq
 edit_end() { raw show "$1" "$2" | jq -c "$3" | raw put "$1" "$2"; }
-# edit_output FLOW FILTER: changes each line that its client printed
-edit_output() { raw show "$1" client stdout | jq -c "$2" | raw put "$1" client stdout; }
 
 # run_apart EXIT COMMAND...: like run_expecting, with standard error apart, in $stderr
 run_apart() {

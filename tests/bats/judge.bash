@@ -20,8 +20,6 @@ judge() {
 
 check_status() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' run/verdict.json; }
 
-verdict() { jq -r .verdict run/verdict.json; }
-
 # spoil FILE STATUS CHECK < table: each line is a jq filter that plants one fault in FILE; none of them may pass
 spoil() {
   local fault
