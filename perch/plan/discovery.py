@@ -253,11 +253,12 @@ def of_hosts(named: Mapping[str, Host], found: Devices | None, file: str) -> dic
     if silent:
         raise UndiscoveredError(
             ExitCode.USAGE,
-            "no answer about devices, which perch_devices does not name"
-            if not file
-            else f"perch_devices does not name devices, nor does {file}",
+            f"neither perch_devices nor {file} names devices"
+            if file
+            else "'perch devices' gave no answer, and perch_devices names no devices",
             place=f"host {names(silent, NAMED)}",
-            remedy=f"mend that, or leave out: {_limit(silent)}",
+            remedy=("name them" if file else "run it there, or name them")
+            + f", or leave out: {_limit(silent)}",
         )
     return have
 

@@ -90,7 +90,7 @@ def _rails_missing(one: PlannedTest) -> Iterator[Excluded]:
         if shared > together:
             return None
         if len(rails.between(one.test, hosts[client], hosts[server])) > together:
-            return f"devices that lack what the test needs leave {shared or 'no'} rail"
+            return f"{shared or 'no'} rail is left, as devices lack what the test needs"
         needs = ", and rails together needs 2" if shared else ""
         return (
             f"'{asked}' has {shared or 'no'} common place in perch_devices{needs}; "

@@ -63,7 +63,7 @@ PY
 
 @test "check mode is right before the engine is there, and after" {
   run_site 0 --check -e plan_engine="$PWD/no-engine"
-  assert_output --partial "planned when the hosts were asked. host alpha, beta: no answer about devices, which perch_devices does not name; mend that"
+  assert_output --partial "planned when the hosts were asked. host alpha, beta: 'perch devices' gave no answer, and perch_devices names no devices; run it there"
   run_site 0 --check -e plan_engine="$PWD/engine"
   assert_output --partial "Devices: as the hosts answered."
   [ ! -e runs ] || fail "check mode made a run"

@@ -136,10 +136,10 @@ def test_a_device_that_cannot_is_left_out_and_the_other_rails_of_its_host_are_me
 def test_hosts_whose_devices_leave_no_rail_or_one_of_two_say_so() -> None:
     ways, left_out = of_hosts({0, 1}, {2})
     assert ways == []
-    assert ("t", "h0 and h1: devices that lack what the test needs leave no rail") in left_out
+    assert ("t", "h0 and h1: no rail is left, as devices lack what the test needs") in left_out
     ways, left_out = of_hosts({0, 1}, set(), rails="together")
     assert ways == []
-    assert ("t", "h0 and h1: devices that lack what the test needs leave 1 rail") in left_out
+    assert ("t", "h0 and h1: 1 rail is left, as devices lack what the test needs") in left_out
     ways, left_out = of_hosts({0, 1, 2}, set())
     assert ("t", "h0 has d0, d1, d2 without UC queue pairs") in left_out
 

@@ -111,8 +111,8 @@ def test_devices_of_another_run_are_taken_from_its_file_or_refused_by_name(
     assert planned(2, "--check") == (
         2,
         "",
-        f"perchctl plan: host h1: perch_devices does not name devices, nor does {file}; "
-        "mend that, or leave out: --limit 'all:!h1'\n",
+        f"perchctl plan: host h1: neither perch_devices nor {file} names devices; "
+        "name them, or leave out: --limit 'all:!h1'\n",
     )
     file.write_text(json.dumps(found)[:-9])
     assert planned(2) == (

@@ -285,8 +285,8 @@ def test_a_choice_needs_a_host_that_was_asked() -> None:
         with pytest.raises(UndiscoveredError) as refused:
             plan(["active"], asked=asked)
         assert str(refused.value) == (
-            f"host {silent}: no answer about devices, which perch_devices does not name; "
-            f"mend that, or leave out: --limit 'all:{limit}'"
+            f"host {silent}: 'perch devices' gave no answer, and perch_devices names no devices; "
+            f"run it there, or name them, or leave out: --limit 'all:{limit}'"
         )
     assert taken(plan(["mlx5_0"], asked=None)) == ["mlx5_0"]
 
