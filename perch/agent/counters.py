@@ -118,19 +118,30 @@ class Counters:
             Path(file)
             for pattern in entry.get("files", [])
             for file in sorted(glob.glob(self._place(key, pattern)))  # noqa: PTH207, from the root
-            if _name.fullmatch(Path(file).name) and Path(file).name != "lifespan"
+            if _name.fullmatch(Path(file).name)
+            and re.fullmatch(entry.get("match", ".*"), Path(file).name)
         ]
         command = [word.format(name=key) for word in entry.get("command", [])]
         return [_Source(entry["of"], key, entry, files, command)] if files or command else []
 
     def _lag_ms(self, source: _Source) -> int:
-        """A device that says its own is believed."""
-        if "lag_file" in source.entry:
-            own = first_line(Path(self._place(source.key, source.entry["lag_file"])))
+        """A device that says its own is believed, but where its driver is known to be later."""
+        entry, lag = source.entry, int(source.entry["lag_ms"])
+        if "lag_file" in entry:
+            own = first_line(Path(self._place(source.key, entry["lag_file"])))
             if re.fullmatch(r"[0-9]{1,5}", own):
-                return int(own)
-        lag: int = source.entry["lag_ms"]
+                lag = int(own)
+        if "lag_ms_of" in entry:
+            lag = max(lag, entry["lag_ms_of"].get(self._driver(source.key), 0))
         return lag
+
+    def _driver(self, key: str) -> str:
+        """Of an RDMA device; "" where it has none."""
+        try:
+            link = Path(self._place(key, "/sys/class/infiniband/{device}/device/driver"))
+            return link.readlink().name
+        except OSError:
+            return ""
 
     async def reading(self, settled: bool) -> Reading:
         wall, now = self._clock.wall_ns(), self._clock.monotonic_ns()

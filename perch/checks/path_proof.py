@@ -55,13 +55,13 @@ def _remedy(status: CheckStatus, scope: str, state: str, reason: str) -> str | N
     if scope != "hardware":
         return (
             "name device and port (perch_devices), see that the agents can read "
-            "/sys/class/infiniband/*/ports/*/{counters,hw_counters} on both hosts, and measure "
-            "again"
+            "/sys/class/infiniband/*/ports/*/{counters,hw_counters} on both hosts, install "
+            "ethtool, and measure again"
         )
     return (
         "do not accept the hardware on these figures, because no counter proves the path. Name "
         "the devices (perch_devices), check that /sys/class/infiniband/*/ports/*/counters can be "
-        "read on both hosts, and measure again"
+        "read on both hosts, install ethtool, and measure again"
     )
 
 

@@ -165,19 +165,23 @@ class Kinds:
         layout = read.layout
         ports = [layout.rdma[key] for key in where.ports] if len(where.ports) == 1 else []
 
+        def of(all_places: Sequence[int]) -> list[int]:
+            return [at[place] for place in all_places if place in at]
+
         def first(names: Sequence[str]) -> list[int]:
-            found = [
-                block.place(next(name for name in names if name in block.known))
-                for block in ports
-                if not block.known.isdisjoint(names)
-            ]
-            return [at[place] for place in found if place in at]
+            return of(
+                [
+                    block.place(next(name for name in names if name in block.known))
+                    for block in ports
+                    if not block.known.isdisjoint(names)
+                ]
+            )
 
         return KindEnd(
             device,
             port,
             [
-                Moved(one, at.get(one.place(layout, one.tx)), at.get(one.place(layout, one.rx)))
+                Moved(one, of(one.places(layout, one.tx)), of(one.places(layout, one.rx)))
                 for one in where.sources
             ],
             [(name, at.get(layout.host.place(name))) for name in layout.host.names],

@@ -57,8 +57,8 @@ class Moved(NamedTuple):
     """A counter of bytes or packets: where among what moved its two ways stand, if they did."""
 
     source: Source
-    tx: int | None
-    rx: int | None
+    tx: list[int]
+    rx: list[int]
 
 
 class KindEnd(msgspec.Struct):
@@ -225,7 +225,7 @@ class OfKind:
                 margins = bounds.margins_of(claims, role, one.unit, one.belongs_to, self._kind.rdma)
                 for way, at in enumerate((counter.tx, counter.rx)):
                     idle = rest[2 * n + way] * side.seconds / rest[-1]
-                    counted = one.each * side.counts(at)
+                    counted = one.each * side.sum(at)
                     yield bounds.surely_holds(margins[way], counted, idle, side.seconds)
 
     def _at_rest(self, host: str, end: KindEnd) -> tuple[float, ...]:
@@ -318,7 +318,7 @@ class OfKind:
         side = self._sides[role]
         for one in self._kind.ends[role].counters:
             if one.source.unit == "bytes":
-                both = one.source.each * (side.counts(one.tx) + side.counts(one.rx))
+                both = one.source.each * (side.sum(one.tx) + side.sum(one.rx))
                 return _whole(both, rows)
         return [None] * len(rows)
 

@@ -251,7 +251,7 @@ def bounds(
 ) -> list[Bound]:
     """Of each counter of a place and each way. `elapsed`: seconds of what is claimed."""
     law = _law(claim, rdma=rdma, again=again, seconds=seconds_of(place))
-    late = not rdma and counts_late(place.driver)
+    late = counts_late(place.driver)
     found = []
     for counter, rest in zip(place.counters, place.idle, strict=True):
         for way, counted, at_rest in zip(

@@ -1,9 +1,11 @@
 """What the name of a counter says: its class, its width, and what it counts of a flow.
 
 Names are the kernel's (Documentation/ABI/testing/sysfs-class-net-statistics and
-sysfs-class-infiniband), mlx5's (its ethtool counters page), those of bnxt_re, irdma and rxe
-(hw_counters of each driver), and a Cassini NIC's (HewlettPackard's shs-cxi-driver,
-drivers/net/ethernet/hpe/ss1/cass_telem.c).
+sysfs-class-infiniband), mlx5's and ice's (`ethtool -S`), those of mlx5, mlx4, bnxt_re, irdma and
+rxe (each driver's hw_counters; bnxt_re and irdma changed some, so that both names are here), and a
+Cassini NIC's (HewlettPackard's shs-cxi-driver, drivers/net/ethernet/hpe/ss1/
+cass_telem.c). An ionic card names its own; these are a Pollara's in amd/node-scraper (rdmadata.py).
+What mlx4's count is in NVIDIA's page "Adapter Diagnostics Counters" of ConnectX-3.
 """
 
 from __future__ import annotations
@@ -43,10 +45,18 @@ _NAMES_OF: Final = {
         multicast_xmit_packets multicast_rcv_packets sent_pkts rcvd_pkts ack_deferred rdma_sends
         rdma_recvs rx_write_requests rx_read_requests rx_atomic_requests req_cqe_flush_error
         resp_cqe_flush_error hni_sts_tx_ok_octets hni_sts_rx_ok_octets hni_pcs_good_cw
-        hni_pcs_corrected_cw tx_pkts rx_pkts""",
+        hni_pcs_corrected_cw tx_pkts rx_pkts tx_bytes_phy rx_bytes_phy tx_bytes.nic rx_bytes.nic
+        tx_roce_only_bytes tx_roce_only_pkts rx_roce_only_bytes rx_roce_only_pkts
+        rx_roce_good_bytes rx_roce_good_pkts tx_read_req tx_read_resp tx_write_req tx_send_req
+        tx_atomic_req rx_read_req rx_read_resp rx_write_req rx_send_req rx_atomic_req
+        ip4InOctets ip4OutOctets ip4InPkts ip4OutPkts ip6InOctets ip6OutOctets ip6InPkts ip6OutPkts
+        InRdmaReads InRdmaSends InRdmaWrites OutRdmaReads OutRdmaSends OutRdmaWrites RxUDP TxUDP
+        tx_rdma_ucast_bytes tx_rdma_ucast_pkts rx_rdma_ucast_bytes rx_rdma_ucast_pkts
+        tx_rdma_mcast_bytes tx_rdma_mcast_pkts rx_rdma_mcast_bytes rx_rdma_mcast_pkts""",
     "drops": """
         port_xmit_discards rx_missed_errors rx_fifo_errors rx_over_errors tx_fifo_errors
-        out_of_buffer rx_roce_discard_pkts ip4InDiscards ip6InDiscards pkts_cancelled_o
+        out_of_buffer rx_out_of_buffer rx_roce_discard_pkts rx_roce_discards tx_roce_discards
+        ip4InDiscards ip6InDiscards resp_rx_outof_buf rx_rdma_mtu_discard_pkts pkts_cancelled_o
         pkts_cancelled_u rx_discards_phy tx_discards_phy""",
     # also frames of protocols that the host does not speak
     "host-drops": "rx_dropped tx_dropped VL15_dropped",
@@ -55,15 +65,21 @@ _NAMES_OF: Final = {
         local_link_integrity_errors excessive_buffer_overrun_errors port_xmit_constraint_errors
         port_rcv_constraint_errors port_rcv_switch_relay_errors rx_errors tx_errors rx_crc_errors
         rx_frame_errors rx_length_errors tx_carrier_errors tx_aborted_errors collisions
-        rx_icrc_encapsulated rx_roce_error_pkts hni_pcs_uncorrected_cw rx_crc_errors_phy
-        rx_symbol_err_phy""",
+        rx_icrc_encapsulated rx_roce_error_pkts rx_roce_errors tx_roce_errors ip4InTruncatedPkts
+        ip6InTruncatedPkts rxVlanErrors InOptErrors InProtoErrors tcpInOptErrors tcpInProtoErrors
+        req_rx_inval_pkts hni_pcs_uncorrected_cw rx_crc_errors_phy rx_symbol_err_phy""",
     "retransmissions": """
         packet_seq_err implied_nak_seq_err local_ack_timeout_err rnr_nak_retry_err roce_adp_retrans
         roce_adp_retrans_to duplicate_request completer_retry_err rcvd_rnr_err send_rnr_err
         rcvd_seq_err retry_exceeded_err retry_rnr_exceeded_err to_retransmits seq_err_naks_rcvd
-        max_retry_exceeded rnr_naks_rcvd missing_resp tcpRetransSegs hni_llr_tx_replay_event
+        max_retry_exceeded rnr_naks_rcvd missing_resp dup_req tcpRetransSegs RetransSegs
+        sq_num_to sq_num_oos sq_num_rnr rq_num_rnr rq_num_dup tx_rdma_ack_timeout tx_rdma_retx_pkts
+        req_rx_pkt_seq_err req_rx_impl_nak_seq_err req_rx_rnr_retry_err req_rx_dup_response
+        req_tx_retry_excd_err resp_rx_dup_request resp_tx_rnr_retry_err hni_llr_tx_replay_event
         hni_llr_rx_replay_event nacks spt_timeouts sct_timeouts tct_timeouts""",
-    "out-of-sequence": "out_of_sequence out_of_seq_request oos_drop_count res_oos_drop_count",
+    "out-of-sequence": """
+        out_of_sequence out_of_seq_request oos_drop_count res_oos_drop_count rq_num_oos
+        resp_rx_outouf_seq resp_tx_pkt_seq_err""",
     "congestion": """
         np_ecn_marked_roce_packets np_cnp_sent rp_cnp_handled rp_cnp_ignored rx_ecn_marked_pkts
         tx_cnp_pkts rx_cnp_pkts cnpSent cnpHandled cnpIgnored RxECNMrkd""",
@@ -108,14 +124,15 @@ COUNTED_BY: Final = {
         "drops": "port_xmit_discards rx_missed_errors rx_roce_discard_pkts ip4InDiscards",
         "errors": "port_rcv_errors rx_errors rx_crc_errors hni_pcs_uncorrected_cw",
         "retransmissions": """
-            packet_seq_err completer_retry_err to_retransmits tcpRetransSegs
-            hni_llr_tx_replay_event""",
-        "out-of-sequence": "out_of_sequence out_of_seq_request oos_drop_count",
+            packet_seq_err completer_retry_err to_retransmits tcpRetransSegs RetransSegs sq_num_to
+            tx_rdma_ack_timeout hni_llr_tx_replay_event""",
+        "out-of-sequence": """
+            out_of_sequence out_of_seq_request oos_drop_count rq_num_oos resp_rx_outouf_seq""",
         "link": "link_downed carrier_down_count",
         "pcie": "aer_fatal",
         "pause": """
             port_xmit_wait rx_pause_ctrl_phy rx_pause_frames hni_rx_paused_0 rx_prio0_pause""",
-        "congestion": "np_cnp_sent tx_cnp_pkts cnpSent",
+        "congestion": "np_cnp_sent tx_cnp_pkts np_cnp_pkts cnpSent tx_rdma_cnp_pkts",
         "host-drops": "rx_dropped",
         "pcie-corrected": "aer_correctable",
     }.items()
@@ -129,11 +146,8 @@ TROUBLE: Final = (
     r"|uncorrected_cw|_paused_[0-9]|_replay_event|nacks$|pkts_cancelled"
 )
 
-#: Events after which an RDMA sender repeats all that is outstanding, as rxe and mlx5 name them.
-GOES_BACK: Final = (
-    r"^(duplicate_request|out_of_seq|packet_seq_err|rcvd_seq_err|completer_retry"
-    r"|local_ack_timeout|roce_adp_retrans)|rnr"
-)
+#: Classes of events after which an RDMA sender repeats all that is outstanding.
+GOES_BACK: Final = frozenset(("retransmissions", "out-of-sequence"))
 
 #: The packets that a port sent and received, as rxe, InfiniBand and bnxt_re name them.
 SENT: Final = ("sent_pkts", "port_xmit_packets", "tx_pkts")
@@ -142,12 +156,15 @@ RECEIVED: Final = ("rcvd_pkts", "port_rcv_packets", "rx_pkts")
 #: A requester repeated what was not acknowledged: after a timeout, or after news of a gap.
 RETRIES: Final = (
     "completer_retry_err", "local_ack_timeout_err", "packet_seq_err", "implied_nak_seq_err",
-    "roce_adp_retrans", "to_retransmits", "seq_err_naks_rcvd", "missing_resp",
+    "roce_adp_retrans", "to_retransmits", "seq_err_naks_rcvd", "missing_resp", "sq_num_to",
+    "sq_num_oos",
 )  # fmt: skip
 
 #: A responder saw a gap.
-GAPS: Final = ("out_of_seq_request", "out_of_sequence", "oos_drop_count")
+GAPS: Final = ("out_of_seq_request", "out_of_sequence", "oos_drop_count", "rq_num_oos")
 
 #: Packets that arrived and were refused for their checksum. rxe drops them without counting: there
 #: they are among the lost.
-CORRUPTED: Final = ("rx_icrc_encapsulated", "port_rcv_errors", "rx_roce_error_pkts")
+CORRUPTED: Final = (
+    "rx_icrc_encapsulated", "port_rcv_errors", "rx_roce_error_pkts", "rx_roce_errors",
+)  # fmt: skip

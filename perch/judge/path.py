@@ -7,9 +7,7 @@ For each end and each way: claimed <= counted, and counted - idle <= wire. docs/
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import msgspec
 
@@ -25,7 +23,7 @@ from perch.judge.bounds import (
     surely_hold,
     worst,
 )
-from perch.judge.counter_table import GOES_BACK
+from perch.judge.counter_table import GOES_BACK, class_of
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.judge.places import Place, by_device, place_of
@@ -247,14 +245,6 @@ def _surely_holds(end: _End, rdma: bool) -> bool:
     )
 
 
-_goes_back = re.compile(GOES_BACK)
-
-
-@lru_cache(maxsize=4096)
-def _makes_go_back(name: str) -> bool:
-    return _goes_back.search(name) is not None
-
-
 def _sent_again(ends: Sequence[_End], rdma: bool) -> int:
     """Events on either end after which packets were sent again."""
     if rdma:
@@ -263,7 +253,7 @@ def _sent_again(ends: Sequence[_End], rdma: bool) -> int:
             for end in ends
             for counters in end.place.ports
             for name, n in counters.moved.items()
-            if n and _makes_go_back(name)
+            if n and class_of(name) in GOES_BACK
         )
     sides = {end.place.role: end.place.side for end in ends}
     return sum(side.host.get("TcpRetransSegs") or 0 for side in sides.values() if side)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -98,13 +98,19 @@ def place_of(
         counters,
         idle,
         idle_seconds,
-        facts.drivers.get(device or "") if facts else None,
+        _driver(facts, where.sources),
         [side.rdma[ports[0]]] if side and len(ports) == 1 else [],
         [] if side is None else [(name, _table(side, of)[name]) for of, name in where.carriers],
     )
     if not counters or len(ports) > 1:
         place.unknown = _unknown(place, ports, rdma)
     return place
+
+
+def _driver(facts: HostFacts | None, sources: Sequence[Source]) -> str | None:
+    """That of the interface whose bytes count."""
+    interfaces = [one.device for one in sources if one.belongs_to == "interface"]
+    return facts.drivers.get(interfaces[0]) if facts and interfaces else None
 
 
 def spot(
@@ -135,7 +141,7 @@ def at_rest(
     """Each of these counters in the host's idle time, and how long that was."""
     idle = facts.idle if facts else None
     known = {} if idle is None else _at_rest(idle, device, port, rdma)
-    found = [known.get((one.device, one.tx)) for one in sources]
+    found = [known.get((one.device, one.tx[0])) for one in sources]
     return found, (idle.seconds if idle else None) or 1
 
 
@@ -218,30 +224,37 @@ def _table(side: Counted, of: _Table) -> dict[str, Counts]:
 class Source(NamedTuple):
     """A counter of bytes or packets, by its place: `key` of a table, `tx` and `rx` of its device.
 
-    `each`: bytes of what it counts.
+    Where these have several names, their sum counts. `each`: bytes of what it counts.
     """
 
     table: _Table
     key: str
     device: str
-    tx: str
-    rx: str
+    tx: tuple[str, ...]
+    rx: tuple[str, ...]
     unit: Literal["bytes", "packets"]
     belongs_to: Literal["interface", "under", "nic", "port"]
     each: int = 1
 
-    def place(self, layout: Layout, name: str) -> int:
-        """Where a counter of its device stands among a reading's values."""
+    def places(self, layout: Layout, names: tuple[str, ...]) -> list[int]:
+        """Where counters of its device stand among a reading's values."""
         tables = {"netdev": layout.netdev, "rdma": layout.rdma, "cxi": layout.cxi}
-        return tables[self.table][self.key].place(name)
+        block = tables[self.table][self.key]
+        return [block.place(name) for name in names]
 
     def of(self, side: Counted) -> Counter:
         counts = _table(side, self.table)[self.key]
-        tx, rx = counts.get(self.tx), counts.get(self.rx)
-        if self.each != 1:
-            tx = None if tx is None else self.each * tx
-            rx = None if rx is None else self.each * rx
-        return Counter(self.device, self.tx, self.unit, self.belongs_to, tx, rx)
+        tx, rx = self._sum(counts, self.tx), self._sum(counts, self.rx)
+        return Counter(self.device, self.tx[0], self.unit, self.belongs_to, tx, rx)
+
+    def _sum(self, counts: Counts, names: tuple[str, ...]) -> int | None:
+        total = 0
+        for name in names:
+            moved = counts.get(name)
+            if moved is None:
+                return None
+            total += moved
+        return self.each * total
 
 
 class Where(NamedTuple):
@@ -273,7 +286,7 @@ def _where(layout: Layout, device: str, port: str | None, rdma: bool) -> Where:
         )
         own += [("rdma", key) for key in ports]
     else:
-        sources, beside = _interface(layout, device, "interface"), [device]
+        sources, beside = _interface(layout, device, "interface", _FRAMES), [device]
     carriers = own + [("netdev", name) for name in beside if name in layout.netdev]
     return Where(sources, ports, carriers)
 
@@ -287,39 +300,61 @@ def counters_of(
     return [source.of(side) for source in _where(side.layout, device, port, rdma).sources]
 
 
-def _interface(layout: Layout, name: str, of: Literal["interface", "under"]) -> list[Source]:
+_Of = Literal["interface", "under"]
+
+#: The bytes of RDMA ports, by their names on the way out and in; the first that a port has are
+#: compared. InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes;
+#: bnxt_re and efa count bytes, irdma the octets of IP packets by their version, and an ionic card
+#: the bytes of its packets. `hw_counters` of each driver has the names.
+_PORT_BYTES: Final = (
+    (("port_xmit_data",), ("port_rcv_data",), 4),
+    (("tx_bytes",), ("rx_bytes",), 1),
+    (("ip4OutOctets", "ip6OutOctets"), ("ip4InOctets", "ip6InOctets"), 1),
+    (("tx_rdma_ucast_bytes",), ("rx_rdma_ucast_bytes",), 1),
+)
+
+#: What an interface says of the bytes that passed its port, RDMA's among them: mlx5's and ice's
+#: names in `ethtool -S`.
+_WIRE_BYTES: Final = (("tx_bytes_phy", "rx_bytes_phy"), ("tx_bytes.nic", "rx_bytes.nic"))
+
+
+def _interface(layout: Layout, name: str, of: _Of, by: Sequence[tuple[str, str]]) -> list[Source]:
+    """`by`: names of its bytes, of which the first that it has count."""
     block = layout.netdev.get(name)
-    if block is None or not {"tx_bytes", "rx_bytes"} <= block.known:
+    if block is None:
         return []
-    return [Source("netdev", name, name, "tx_bytes", "rx_bytes", "bytes", of)]
+    found = ((tx, rx) for tx, rx in by if {tx, rx} <= block.known)
+    return [Source("netdev", name, name, (tx,), (rx,), "bytes", of) for tx, rx in found][:1]
+
+
+_FRAMES: Final = (("tx_bytes", "rx_bytes"),)
 
 
 def _cassini(layout: Layout, name: str) -> list[Source]:
     tx, rx = "hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets"
     if not {tx, rx} <= layout.cxi[name].known:
         return []
-    return [Source("cxi", name, name, tx, rx, "bytes", "nic")]
+    return [Source("cxi", name, name, (tx,), (rx,), "bytes", "nic")]
 
 
 def _of_rdma(layout: Layout, device: str, ports: Sequence[str]) -> list[Source]:
     """RDMA devices differ in what they count.
 
-    InfiniBand's port counters, which cards keep for RoCE, too, count words of 4 bytes; bnxt_re and
-    efa count bytes; rxe counts packets, and its bytes are those of the interface under it. Of
-    several ports, of which none is named, none is known to have carried the flow.
+    rxe counts packets, and its bytes are those of the interface under it. Of a device without a
+    known counter the interface's port counts. Of several ports, of which none is named, none is
+    known to have carried the flow.
     """
     if len(ports) != 1:
         return []
     (key,) = ports
     block = layout.rdma[key]
-    if "port_xmit_data" in block.known:
-        return [Source("rdma", key, device, "port_xmit_data", "port_rcv_data", "bytes", "port", 4)]
-    if "tx_bytes" in block.known:
-        return [Source("rdma", key, device, "tx_bytes", "rx_bytes", "bytes", "port")]
-    if "sent_pkts" in block.known:
-        packets = Source("rdma", key, device, "sent_pkts", "rcvd_pkts", "packets", "port")
-        return [packets, *_interface(layout, block.netdev, "under")]
-    return []
+    for tx, rx, each in _PORT_BYTES:
+        if block.known.issuperset((*tx, *rx)):
+            return [Source("rdma", key, device, tx, rx, "bytes", "port", each)]
+    if {"sent_pkts", "rcvd_pkts"} <= block.known:
+        packets = Source("rdma", key, device, ("sent_pkts",), ("rcvd_pkts",), "packets", "port")
+        return [packets, *_interface(layout, block.netdev, "under", _FRAMES)]
+    return _interface(layout, block.netdev, "interface", _WIRE_BYTES)
 
 
 def _ports(layout: Layout, device: str, port: str | None) -> list[str]:
