@@ -197,6 +197,31 @@ lost_in_the_middle() {
   assert_server_lives
 }
 
+@test "a client that hangs in the middle leaves no job behind when the server's --timeout is over, whatever it asked for" {
+  perch_serve --timeout 1s
+  "$PERCH" lat 127.0.0.1 --port "$PORT" --timeout 10m --duration 10m --interval 100ms --json >out 2>err 3>&- &
+  client=$!
+  wait_until test -s out # into the traffic
+  kill -STOP "$client"
+  wait_until no_server_jobs
+  kill -KILL "$client"
+  assert_server_lives
+}
+
+@test "a job with more memory than the server's --max-memory is exit 4, and the server lives on" {
+  perch_serve --max-memory 4M
+  for kind in "bw --verify --outstanding 8" "transfer --batch 8"; do
+    # shellcheck disable=SC2086  # words
+    run_perch 0 $kind 127.0.0.1 --port "$PORT" --iterations 2 --warmup 0 --size 64K
+    # shellcheck disable=SC2086
+    run_perch 4 $kind 127.0.0.1 --port "$PORT" --iterations 2 --warmup 0 --size 1M
+    assert_output --partial "more than the 4096 KiB of 'perch serve --max-memory'"
+  done
+  run_perch 2 serve --port "$PORT" --max-memory 0
+  assert_output --partial "bytes above 0"
+  assert_server_lives
+}
+
 @test "traffic that stands still for a second is measured on, and the record says when and for how long" {
   local kind stopped completion pause
   # a stopped receiver's kernel goes on receiving: some 40 MB, which took 0.8 s on a busy machine

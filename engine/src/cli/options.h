@@ -59,7 +59,8 @@ struct options {
 	char bind[64];                  /* serve: where to listen; others: where to connect from; empty: any */
 	char token_file[PATH_MAX];      /* empty: no token */
 	char ready_file[PATH_MAX];
-	uint64_t timeout_ns;
+	uint64_t timeout_ns;            /* serve: the most that a client's job may ask for */
+	uint64_t max_memory;            /* serve: bytes; 0: no limit */
 	bool json;
 	enum log_level log_level;       /* transfer and rate */
 	double max_p99_us, min_gbit;    /* 0: no limit */

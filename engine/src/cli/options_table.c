@@ -20,6 +20,12 @@ static int set_quantiles(struct options *o, const char *value) {
 	return parse_quantiles(value, o->quantiles, OPTIONS_QUANTILES_MAX, &o->n_quantiles);
 }
 
+static int set_max_memory(struct options *o, const char *value) {
+	int r = parse_size(value, &o->max_memory);
+
+	return r == 0 && o->max_memory == 0 ? -ERANGE : r;
+}
+
 static int set_personality(struct options *o, const char *value) {
 	o->personality = personality_find(value);
 	return o->personality ? 0 : -EINVAL;
@@ -78,12 +84,16 @@ static const struct option_entry others[] = {
 	  .fallback = "none: loopback only", .type = OPTION_STRING, FIELD(token_file), .value = VALUE_FILE,
 	  .accepts = "the path of a file" },
 	{ .name = "timeout", .metavar = "TIME", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
-	  .help = "Longest time without progress.", .fallback = "30s", .type = OPTION_DURATION, FIELD(timeout_ns),
+	  .help = "Longest time without progress; of serve also for clients that ask for more.",
+	  .fallback = "30s", .type = OPTION_DURATION, FIELD(timeout_ns),
 	  .min = NSEC_PER_MSEC, .unit = NSEC_PER_SEC, .max = UINT64_C(24) * 3600 * NSEC_PER_SEC,
 	  .accepts = "a time from 1ms to 24h, such as 500ms, 30s or 5m (a bare number is seconds)" },
 	{ .name = "ready-file", .metavar = "FILE", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
 	  .help = "File to write once the port is open.", .type = OPTION_STRING, FIELD(ready_file),
 	  .value = VALUE_FILE, .accepts = "the path of a file" },
+	{ .name = "max-memory", .metavar = "SIZE", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
+	  .help = "Refuse jobs whose buffers take more than SIZE.", .fallback = "the available memory",
+	  .type = OPTION_CUSTOM, .set = set_max_memory, .accepts = "bytes above 0, such as 512M or 4G" },
 	{ .name = "once", .section = SECTION_CONNECTION, .commands = FOR(SERVE),
 	  .help = "Serve one measurement, then exit with its exit code.", .type = OPTION_FLAG, FIELD(once) },
 	{ .name = "personality", .metavar = "NAME", .section = SECTION_OUTPUT, .commands = MEASURE | FOR(SERVE),

@@ -10,6 +10,7 @@
 #include "output/bad_byte.h"
 #include "measure/exchange.h"
 #include "host/footprint.h"
+#include "memory/memory_room.h"
 #include "personality.h"
 #include "measure/transfer.h"
 
@@ -99,6 +100,7 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		.peer = &c->peer,
 		.wake_fd = -1,
 	};
+	job.timeout_ns = MIN(job.timeout_ns, o->timeout_ns);
 	machine_compare(json_string_value(json_object_get(payload, "machine")), &arguments);
 	if (job_has_lanes(&job))
 		return transfer_serve(c, &job, &arguments);
@@ -184,6 +186,7 @@ int worker_run(const struct options *o, struct control *control, int listener_fd
 		return EXIT_INTERNAL;
 	(void) prctl(PR_SET_NAME, "perch-job");
 	control_set_timeout(c, o->timeout_ns);
+	room_limit(o->max_memory);
 	host_name(host, sizeof(host));
 	machine_identity(machine);
 	e = control_send(c, FRAME_IDENTITY, json_pack("{s:s, s:s}", "host", host, "machine", machine));

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "memory_huge.h"
+#include "memory_room.h"
 #include "base/message.h"
 
 /*
@@ -31,10 +32,13 @@ static uint64_t round_up(uint64_t n, uint64_t to) {
 }
 
 /* Huge pages come from a pool that the administrator fills; the kernel takes them whole at once or fails (mmap(2)). */
-static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+static int map_pages(uint64_t length, uint64_t huge, void **ret) {
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, e;
 	void *p;
 
+	e = huge ? 0 : room_check("/proc/meminfo", length);
+	if (e < 0)
+		return e;
 	if (huge)
 		flags |= MAP_HUGETLB | __builtin_ctzll(huge) << MAP_HUGE_SHIFT;
 	p = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -44,6 +48,22 @@ static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
 		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for the buffers: %s; "
 			       "lower --size, --outstanding, or for transfers --batch, --stride or --threads",
 			       (unsigned long long) (length >> 20), strerror(errno));
+	*ret = p;
+	return 0;
+}
+
+static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
+	void *p;
+	int e;
+
+	e = room_take(length);
+	if (e < 0)
+		return e;
+	e = map_pages(length, huge, &p);
+	if (e < 0) {
+		room_give(length);
+		return e;
+	}
 	*ret = (struct region) { .base = p, .length = length };
 	return 0;
 }
@@ -62,12 +82,15 @@ static int map_gpu(const struct memory_kind *kind, uint64_t length, struct regio
 	void *p;
 	int e;
 
-	e = gpu_open(kind, &r.gpu);
+	e = room_take(length);
 	if (e < 0)
 		return e;
-	e = r.gpu->runtime->alloc(r.gpu, length, &p);
+	e = gpu_open(kind, &r.gpu);
+	if (e == 0)
+		e = r.gpu->runtime->alloc(r.gpu, length, &p);
 	if (e < 0) {
 		(void) gpu_close(r.gpu);
+		room_give(length);
 		return e;
 	}
 	r.base = p;
@@ -88,8 +111,10 @@ static void unmap_region(struct region *r) {
 		r->gpu->runtime->free(r->gpu, r->base);
 	else if (r->base && !r->borrowed)
 		(void) munmap(r->base, r->length);
-	if (!r->borrowed)
+	if (!r->borrowed) {
 		r->gpu = gpu_close(r->gpu);
+		room_give(r->length);
+	}
 	*r = (struct region) { .base = NULL };
 }
 
@@ -110,6 +135,7 @@ static void close_view(struct region *view) {
 		view->gpu->runtime->unpin(view->gpu, view->base);
 	if (view->base)
 		(void) munmap(view->base, view->length);
+	room_give(view->length);
 	*view = (struct region) { .base = NULL };
 }
 
