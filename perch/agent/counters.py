@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import glob
-import json
-import pkgutil
 import re
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from perch.agent.clock import Clock, seconds_text
 from perch.agent.devices import Devices, first_line
+from perch.agent.table import table
 
 #: Seconds for which a reading is of this moment. The judge takes a flow's first one from a second
 #: before it at most (CLOSE_S), and a slow host needs some of them to begin.
@@ -22,15 +20,6 @@ _count = re.compile(r"[0-9]{1,20}")
 _name = re.compile(r"[A-Za-z0-9_.-]+")
 
 Values = dict[str, str]
-
-
-@lru_cache
-def table() -> list[dict[str, Any]]:
-    """Read once: the agent's file may be another one by the next time."""
-    content = pkgutil.get_data("perch.agent", "counters.json")
-    assert content is not None
-    sources: list[dict[str, Any]] = json.loads(content)["sources"]
-    return sources
 
 
 class Answers(Protocol):

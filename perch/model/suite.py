@@ -69,7 +69,8 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     `link_gbit_s`: the rate of each measured link that was bought. `traits`: of its fabric, lossless
     and adaptive_routing, where the inventory says so. `slowdown`: how much slower
     than a laptop it is. Of a host that was asked for its devices, `can`: what those that it named
-    can do, and `left`: those on its fabric that `devices` has not, and why.
+    can do, `left`: those on its fabric that `devices` has not, and why, and `drivers` of its
+    `devices`.
     """
 
     name: str
@@ -88,3 +89,4 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     switch: str | None = None
     can: dict[str, Capabilities] = {}
     left: dict[str, str] = {}
+    drivers: frozenset[str] = frozenset()

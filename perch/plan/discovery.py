@@ -237,7 +237,14 @@ def discovered(host: Host, found: Devices | None) -> Host:
         raise _refusal(host, why, "choose fewer")
     said = found.hosts.get(host.name, []) if found is not None else []
     can = {one.device: one.capabilities for one in said if one.capabilities is not None}
-    return msgspec.structs.replace(host, devices=devices, left=_left(host, devices, said), can=can)
+    used = {device["name"] for device in devices}
+    return msgspec.structs.replace(
+        host,
+        devices=devices,
+        left=_left(host, devices, said),
+        can=can,
+        drivers=frozenset(one.driver for one in said if one.driver and one.device in used),
+    )
 
 
 def of_hosts(named: Mapping[str, Host], found: Devices | None, file: str) -> dict[str, Host]:

@@ -47,7 +47,8 @@ def _likeness(host: Host) -> Any:
     devices = tuple(
         (device["name"], device.get("ib_port"), device.get("gid_index")) for device in host.devices
     )
-    return host.scope, host.fabric, host.slowdown, devices, tuple(host.can.items())
+    can = tuple(host.can.items())
+    return host.scope, host.fabric, host.slowdown, devices, can, host.drivers
 
 
 class Pairing(NamedTuple):
@@ -156,7 +157,8 @@ class PlannedTest:
         slowdown = max(client.slowdown, server.slowdown)
         if test.rails == "together":  # software shares the cores
             slowdown *= 1 if scope == "hardware" else len(self.rails(client.name, server.name))
-        estimate = times.estimate_s(command, test, scope, slowdown, devices)
+        lag = max(times.lag_s(end.drivers) for end in (client, server))
+        estimate = times.estimate_s(command, test, scope, slowdown, devices, lag)
         deadline = times.deadline_s(command, test, estimate, slowdown, devices)
         return Pairing(devices, scope, None, estimate, deadline)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
+from perch.agent.table import table
 from perch.model.record import Number, Scope
 from perch.model.suite import Carrier, SuiteTest
 from perch.tools.command import Command, Cost
@@ -40,13 +42,25 @@ def worst(slowdown: Number) -> Cost:
     return lambda size: (3e-3 + size / 1e8) * slowdown
 
 
+def lag_s(drivers: Iterable[str]) -> float:
+    """Seconds that the agent waits after each flow for the counters of devices with these drivers.
+
+    Those of others are there within a few milliseconds.
+    """
+    known = {name: ms for one in table() for name, ms in one.get("lag_ms_of", {}).items()}
+    return max((known.get(driver, 0) / 1000 for driver in drivers), default=0)
+
+
 def estimate_s(
-    command: Command, test: SuiteTest, scope: Scope, slowdown: Number, devices: int
+    command: Command, test: SuiteTest, scope: Scope, slowdown: Number, devices: int, lag: float
 ) -> Number:
-    """Seconds, to a tenth. Pairs of devices work side by side on cards; software shares cores."""
+    """Seconds, to a tenth. Pairs of devices work side by side on cards; software shares cores.
+
+    lag: seconds until the counters of both ends show the flow.
+    """
     shared = 1 if scope == "hardware" else devices
     cost = usual(command.carrier(test), scope, slowdown)
-    seconds = command.measuring(test, cost, shared) + START_S * slowdown
+    seconds = command.measuring(test, cost, shared) + START_S * slowdown + lag
     return whole(math.floor(seconds * 10 + 0.5) / 10)
 
 

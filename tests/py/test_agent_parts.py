@@ -16,12 +16,13 @@ import pytest
 
 from perch.agent import children, watch
 from perch.agent import share as agent_share
-from perch.agent.counters import Counters, Reading, Readings, table
+from perch.agent.counters import Counters, Reading, Readings
 from perch.agent.devices import find
 from perch.agent.errors import AgentError, Exit
 from perch.agent.files import Lines, read_lines
 from perch.agent.raw import Raw
 from perch.agent.share import Share
+from perch.agent.table import table
 from perch.plan import share
 from setup import zipapp
 from tests.py.agent_fakes import FakeClock, counted, now, run, share_of

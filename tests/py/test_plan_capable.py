@@ -88,6 +88,17 @@ def test_what_a_device_can_do_or_nobody_knows_is_planned(
     assert flows(plan([test], {**device, **more}))
 
 
+def test_minutes_have_what_a_flow_waits_for_counters_that_lag() -> None:
+    """A Thor's card writes them to the host once a second; one such host is enough."""
+    test = suite_test(backend="verbs")
+    soon, late = nic("d0", 1), {**nic("d0", 1, "bnxt_re"), "driver": "bnxt_en"}
+    times = [flows(plan([test], one))[0]["estimate_s"] for one in (soon, late)]
+    assert times[1] - times[0] == pytest.approx(1.1)
+    inventory = hosts(2, perch_backends=["verbs"], perch_devices=["active"])
+    mixed = planned([test], inventory, devices=recorded({"h0": [soon], "h1": [late]}))
+    assert flows(mixed)[0]["estimate_s"] == times[1]
+
+
 def test_peer_memory_does_for_a_dmabuf() -> None:
     device = nic("d0", 1, "rdma_rxe")
     device["capabilities"]["peer_memory"] = True
