@@ -21,7 +21,6 @@ import polars as pl
 from perch.checks import RunView, all_findings, shown
 from perch.checks.verdict import assemble
 from perch.errors import ExitCode, PerchError
-from perch.imports import imported
 from perch.judge import columns, findings, host_lines, laws, parquet, planned, seen, worker
 from perch.judge.hosts import HostFacts, read_hosts
 from perch.judge.inputs import read_baseline, read_limits
@@ -99,6 +98,8 @@ def _read_records(
 
 def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
+    from perch.imports import imported  # with all its readers, which other runs do not need
+
     records, documents = imported.read(plan, files)
     frame = laws.judged(records)
     (work / RECORDS).write_bytes(encode_lines(records))
