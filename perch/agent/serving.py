@@ -45,6 +45,7 @@ async def start(children: Children, share: Share, engine: str, folder: Path) -> 
     ready = folder / "ready"
     ready.unlink(missing_ok=True)
     argv = [engine, "serve", "--bind", share.address, "--port", str(share.port)]
+    argv += ["--timeout", share.longest_timeout]
     try:
         process = children.start([*argv, "--ready-file", str(ready)], is_server=True)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,15 @@ SCHEMA = "perch.share/1"
 
 #: Seconds that a round may overrun its deadline while all is well: a child's last grace, meetings.
 ROUND_GRACE = 10
+
+#: The engine's own timeout (engine/src/cli/options_table.c), and seconds of the units of others.
+TIMEOUT = "30s"
+_UNITS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(duration: str) -> float:
+    number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", duration).groups()  # type: ignore[union-attr]
+    return float(number) * _UNITS[unit]
 
 
 class Flow(NamedTuple):
@@ -68,6 +78,16 @@ class Share:
         """After which the whole plan is over, whatever happens."""
         rounds = sum(float(one["deadline_s"]) + ROUND_GRACE for one in self._rounds)
         return 2 * self._window + rounds
+
+    @property
+    def longest_timeout(self) -> str:
+        """Of all tests: `perch serve` allows its clients no longer one than its own."""
+        asked = [
+            str(test["params"]["timeout"])
+            for test in self.document["tests"].values()
+            if test.get("params", {}).get("timeout")
+        ]
+        return max([TIMEOUT, *asked], key=_seconds)
 
     def peers(self) -> dict[str, str]:
         """The addresses of the hosts at the other ends."""

@@ -65,6 +65,22 @@ def test_each_round_has_its_deadline_after_those_before_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "longest"),
+    [((None,), "30s"), (("5s", None), "30s"), (("500ms", "5m", "31s"), "5m"), (("0.5h",), "0.5h")],
+)
+def test_a_server_allows_the_longest_timeout_that_a_test_asks_for(
+    asked: tuple[str | None, ...], longest: str
+) -> None:
+    document = share_of("alpha").document
+    test = document["tests"]["t"]
+    document["tests"] = {
+        str(number): {**test, "params": {} if one is None else {"timeout": one}}
+        for number, one in enumerate(asked)
+    }
+    assert Share(document, "engine", 15).longest_timeout == longest
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"schema": "perch.share/9"}, 'has the schema "perch.share/9"; this agent reads perch.sh'),
