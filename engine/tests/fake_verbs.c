@@ -267,6 +267,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 				.used = true,
 			};
 			fake.live++;
+			fake.access = access;
 			return &regions[i].mr;
 		}
 	errno = ENOMEM;
@@ -471,6 +472,12 @@ int fake_required_mask(enum ibv_qp_type type, enum ibv_qp_state to) {
 	default:
 		return IBV_QP_STATE;
 	}
+}
+
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags) {
+	if (op != IBV_WR_RDMA_WRITE || flags != 0 || qp->state < IBV_QPS_RTR)
+		fake_violation("the order of data is asked of a queue pair that cannot say it");
+	return !device_of(qp->context)->out_of_order;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {

@@ -53,6 +53,7 @@ struct fake_device {
 	uint32_t max_inline;
 	bool inline_less;       /* more is not refused, but less is given */
 	bool no_uc;             /* it has no unreliable connections */
+	bool out_of_order;      /* it does not say that a message's last byte is written last */
 	bool no_wr;             /* its provider does not know the ibv_wr calls */
 	int open_error;
 };
@@ -70,6 +71,7 @@ struct fake {
 	unsigned lose_every;            /* UC and UD: every nth message; 0: none */
 	bool corrupt;                   /* one byte of the next message, once */
 	struct ibv_ah_attr cm_path;     /* what the connection manager finds */
+	unsigned access;                /* flags of the memory region that was registered last */
 	unsigned not_ready;             /* times that a reliable sender found no receive */
 	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */

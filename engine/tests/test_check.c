@@ -150,7 +150,7 @@ static void test_definitions(void **state) {
 	says("lat h --backend ofi --op write --definition half_round_trip", "{'definition': 'half_round_trip'}");
 	says("lat h --backend verbs --op write", "{'definition': 'half_round_trip'}");
 	says("lat h --backend verbs --op write --completion event", "{'definition': 'completion'}");
-	says("lat h --backend verbs --op write --relaxed-ordering", "{'definition': 'completion'}");
+	says("lat h --backend verbs --op write --relaxed-ordering on", "{'definition': 'completion'}");
 	says("lat h --backend verbs --op write --memory cuda", "{'definition': 'completion'}");
 	says("bw h", "{'definition': 'receiver_acknowledged'}");
 	says("bw h --backend ofi --op write", "{'definition': 'initiator_completion'}");
@@ -234,7 +234,7 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("lat h --backend verbs --connection uc --rdma-cm", "reliable connections only");
 	refused("lat h --backend verbs --op write --definition half_round_trip --completion event",
 		"cannot be polled while sleeping");
-	refused("lat h --backend verbs --op write --definition half_round_trip --relaxed-ordering",
+	refused("lat h --backend verbs --op write --definition half_round_trip --relaxed-ordering on",
 		"visible before the others");
 	refused("lat h --max-p99 5 --iterations 10", "a p99 needs 1000 samples");
 }

@@ -60,7 +60,8 @@ static struct job chosen(void) {
 	job.batch = 16;
 	job.cq_moderation = 16;
 	job.inline_bytes = 0;
-	job.srq = job.rdma_cm = job.relaxed_ordering = true;
+	job.srq = job.rdma_cm = true;
+	job.relaxed_ordering = RELAXED_ORDERING_ON;
 	job.retry = 0;
 	job.rnr_retry = 6;
 	job.timeout_exponent = JOB_TIMEOUT_EXPONENT_MAX;
@@ -443,12 +444,21 @@ static void test_relaxed_ordering(void **state) {
 
 	(void) state;
 	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
-	job.relaxed_ordering = true;
+	assert_false(job_relaxed_ordering(&job));
+	job.relaxed_ordering = RELAXED_ORDERING_ON;
 	assert_int_equal(job_validate(&job), 0);
 	job.definition = DEFINITION_HALF_ROUND_TRIP;
 	assert_int_equal(job_validate(&job), -EINVAL);
 	job.op = OP_WRITE_IMM;
 	assert_int_equal(job_validate(&job), 0);
+	/* Nobody polls memory there. */
+	for (int kind = KIND_BANDWIDTH; kind < KIND_MAX; kind++) {
+		job.kind = (enum kind) kind;
+		job.relaxed_ordering = RELAXED_ORDERING_AUTO;
+		assert_true(job_relaxed_ordering(&job));
+		job.relaxed_ordering = RELAXED_ORDERING_OFF;
+		assert_false(job_relaxed_ordering(&job));
+	}
 }
 
 /* A message that may be lost must have room for its name, or no corruption could be told from a loss. */

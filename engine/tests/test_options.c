@@ -113,7 +113,7 @@ static void test_choices(void **state) {
 	assert_int_equal(parse("bw h --backend verbs --connection uc --op write-imm --device d0 --server-device d1 "
 			       "--ib-port 2 --server-ib-port 3 --gid-index 0 --server-gid-index 255 --mtu 1024 --sl 15 "
 			       "--tos 104 --queue-pairs 4 --batch 2 "
-			       "--cq-moderation 8 --inline 0 --srq --rdma-cm --relaxed-ordering --huge 1G"), 0);
+			       "--cq-moderation 8 --inline 0 --srq --rdma-cm --relaxed-ordering off --huge 1G"), 0);
 	assert_int_equal(options.job.connection, CONNECTION_UC);
 	assert_int_equal(options.job.op, OP_WRITE_IMM);
 	assert_string_equal(options.job.device, "d0");
@@ -129,7 +129,8 @@ static void test_choices(void **state) {
 	assert_int_equal(options.job.batch, 2);
 	assert_int_equal(options.job.cq_moderation, 8);
 	assert_int_equal(options.job.inline_bytes, 0);
-	assert_true(options.job.srq && options.job.rdma_cm && options.job.relaxed_ordering);
+	assert_true(options.job.srq && options.job.rdma_cm);
+	assert_int_equal(options.job.relaxed_ordering, RELAXED_ORDERING_OFF);
 	assert_string_equal(options.job.tx_memory, "huge:1G");
 	assert_string_equal(options.job.rx_memory, "huge:1G");
 	assert_int_equal(parse("lat h --backend verbs --retry 0 --rnr-retry 1 --timeout-exponent 18 --huge 2M "

@@ -348,11 +348,60 @@ static void test_a_record_says_what_is_in_use(void **state) {
 	close_pair();
 }
 
+/* Only what registers memory says whether PCIe may reorder; a write that is polled for may never be. */
+static void test_relaxed_ordering_is_the_default_of_bandwidth(void **state) {
+	static const struct {
+		enum kind kind;
+		enum relaxed_ordering asked;
+		bool relaxed;
+	} cases[] = {
+		{ KIND_BANDWIDTH, RELAXED_ORDERING_AUTO, true },
+		{ KIND_BANDWIDTH, RELAXED_ORDERING_OFF, false },
+		{ KIND_LATENCY, RELAXED_ORDERING_AUTO, false },
+		{ KIND_LATENCY, RELAXED_ORDERING_ON, true },
+	};
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		struct job job = verbs_job(OP_WRITE);
+
+		job.kind = cases[i].kind;
+		job.outstanding = job.kind == KIND_LATENCY ? 1 : 4;
+		job.relaxed_ordering = cases[i].asked;
+		open_pair(&job);
+		assert_int_equal((fake.access & IBV_ACCESS_RELAXED_ORDERING) != 0, cases[i].relaxed);
+		assert_int_equal(pair.ends[ROLE_SERVER].session->stamps,
+				 job.kind == KIND_LATENCY && !cases[i].relaxed);
+		close_pair();
+	}
+}
+
 static json_t *described(enum role role) {
 	json_t *record = json_pack("{s:{}}", "params");
 
 	pair.backend->describe(pair.ends[role].session, record);
 	return record;
+}
+
+/* Where memory is polled, the device is asked whether it writes the last byte last. */
+static void test_a_record_says_whether_data_come_in_order(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+
+	(void) state;
+	job.kind = KIND_LATENCY;
+	job.outstanding = 1;
+	for (int unordered = 0; unordered < 3; unordered++) {
+		json_t *record, *said;
+
+		fake.devices[0].out_of_order = unordered == 1;
+		job.op = unordered == 2 ? OP_WRITE_IMM : OP_WRITE;
+		open_pair(&job);
+		record = described(ROLE_CLIENT);
+		said = json_object_get(json_object_get(record, "params"), "data_in_order");
+		assert_true(unordered == 2 ? !said : json_is_boolean(said) && json_is_true(said) == !unordered);
+		json_decref(record);
+		close_pair();
+	}
 }
 
 static json_t *queue_pairs_of(const json_t *record, const char *end) {
@@ -452,6 +501,8 @@ int main(void) {
 		cmocka_unit_test_setup(test_path_mtu, setup),
 		cmocka_unit_test_setup(test_infiniband_by_lid, setup),
 		cmocka_unit_test_setup(test_a_record_says_what_is_in_use, setup),
+		cmocka_unit_test_setup(test_relaxed_ordering_is_the_default_of_bandwidth, setup),
+		cmocka_unit_test_setup(test_a_record_says_whether_data_come_in_order, setup),
 		cmocka_unit_test_setup(test_a_record_names_the_queue_pairs_of_both_ends, setup),
 		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),
 		cmocka_unit_test_setup(test_gids_that_cannot_reach_each_other, setup),

@@ -74,7 +74,9 @@ _MORE = tuple(dict.fromkeys(name for names in _TERMS_OF.values() for name in nam
 KEY_COLUMNS = (
     "kind", "test", "client.host", "server.host", "rail", "params.size_bytes", "params.batch",
 )  # fmt: skip
-TERM_COLUMNS = (*_TERMS.values(), *_RATE, *(f"params.{name}" for name in _MORE))
+TERM_COLUMNS = (
+    *_TERMS.values(), *_RATE, "params.relaxed_ordering", *(f"params.{name}" for name in _MORE),
+)  # fmt: skip
 COLUMNS = tuple(
     dict.fromkeys(
         (
@@ -125,6 +127,8 @@ def _terms(row: dict[str, Any]) -> str:
     if row["has.params.rate"]:
         asked, unit = row["params.rate.asked"], row["params.rate.unit"]
         words["rate"] = f"{'null' if asked is None else _word(asked)}{unit or 'null'}"
+    if row["params.relaxed_ordering"]:  # off where a baseline does not say it
+        words["relaxed_ordering"] = True
     words |= {name: row[f"params.{name}"] for name in _TERMS_OF.get(words["kind"], ())}
     return " ".join(f"{name}={_word(value)}" for name, value in words.items() if value is not None)
 

@@ -120,6 +120,7 @@ class Params(Model):
     srq: bool | None = None
     rdma_cm: bool | None = None
     relaxed_ordering: bool | None = None
+    data_in_order: bool | None = None
     ib_port: Number | None = None
     server_ib_port: Number | None = None
     gid_index: Number | None = None

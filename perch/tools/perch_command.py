@@ -51,10 +51,13 @@ def _names_fault(host: Host, key: str, devices: int) -> str | None:
 def options(params: Mapping[str, Any]) -> list[str]:
     """{size: 8, verify: true} -> --size 8 --verify; a traffic class by name has one's option.
 
-    devices: which of them flows use, no option of one flow.
+    devices: which of them flows use, no option of one flow. Relaxed ordering is on or off.
     """
     words = []
     for name, value in params.items():
+        if name == "relaxed_ordering" and value is not None:
+            words += ["--relaxed-ordering", "on" if value else "off"]
+            continue
         if value is None or value is False or name == "devices":
             continue
         option = "traffic_class" if name == "fabric_class" else name

@@ -171,6 +171,13 @@ def inline_want(test: SuiteTest) -> Want:
     return Want("inline_bytes", (0, chosen, None))
 
 
+def relaxed_want(test: SuiteTest) -> Iterator[Want]:
+    """Where the plan leaves it open, the engine chooses: on, but off for latency."""
+    asked = test.get("relaxed_ordering")
+    if asked is not None:
+        yield Want("relaxed_ordering", asked)
+
+
 def _verbs_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     """The engine's queue pairs, with its defaults. What it chooses by itself is not compared."""
     yield Want("connection", test.get("connection", "rc").upper())
@@ -180,8 +187,9 @@ def _verbs_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     yield inline_want(test)
     yield from path_wants(test, ends)
     yield Want("huge", count(test, "huge"))
-    for switch in ("srq", "rdma_cm", "relaxed_ordering"):
+    for switch in ("srq", "rdma_cm"):
         yield Want(switch, _is_on(test, switch))
+    yield from relaxed_want(test)
 
 
 # ---- libfabric -----------------------------------------------------------------------------------
@@ -248,8 +256,7 @@ def lane_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
         for want in path_wants(test, ends):
             free = want.name in ("sl", "traffic_class")
             yield want._replace(optional=True) if free else want
-    if test.get("relaxed_ordering") is True:
-        yield Want("relaxed_ordering", True)
+    yield from relaxed_want(test)
     if test.backend in ("ofi", "cxi"):
         yield Want("fabric_class", fabric_class(test))
     if test.backend == "cxi":

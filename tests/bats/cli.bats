@@ -136,8 +136,8 @@ refused() {
   refused 2 "--cq-moderation 17 with --queue-pairs 4 needs --outstanding of at least 68" \
     bw 127.0.0.1 --backend verbs --queue-pairs 4 --cq-moderation 17
   refused 2 "--srq: --op read takes no receives" bw 127.0.0.1 --backend verbs --op read --srq
-  refused 2 "with --relaxed-ordering the last byte may be visible before the others" \
-    lat 127.0.0.1 --backend verbs --op write --relaxed-ordering --definition half_round_trip
+  refused 2 "with --relaxed-ordering on the last byte may be visible before the others" \
+    lat 127.0.0.1 --backend verbs --op write --relaxed-ordering on --definition half_round_trip
 }
 
 @test "verbs on a host without RDMA is exit 3, with the remedy" {

@@ -170,10 +170,10 @@ every_way() {
 }
 
 @test "relaxed ordering: a write is no ping-pong any more" {
-  perch lat --op write --relaxed-ordering --iterations 20 --verify
+  perch lat --op write --relaxed-ordering on --iterations 20 --verify
   holds '.[0] | .definition == "completion" and .integrity.bad_bytes == 0'
-  perch 2 lat --op write --relaxed-ordering --definition half_round_trip
-  perch lat --op write-imm --relaxed-ordering --iterations 20 --verify
+  perch 2 lat --op write --relaxed-ordering on --definition half_round_trip
+  perch lat --op write-imm --relaxed-ordering on --iterations 20 --verify
   holds '.[0].definition == "half_round_trip"'
 }
 

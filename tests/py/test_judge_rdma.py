@@ -302,11 +302,11 @@ def test_one_flow_of_rdma_in_software_makes_the_run_software(
         (WRITE, put("server.device", None)),
         (DATAGRAMS, put("connection", "RC")),
         (DATAGRAMS, put("params.queue_pairs", 4)),
-        (DATAGRAMS, put("params.relaxed_ordering", True)),
+        (DATAGRAMS, put("params.srq", True)),
     ],
     ids=[
         "claims nothing", "claims too little", "another device", "no device", "connection",
-        "queue pairs", "ordering",
+        "queue pairs", "shared receive queue",
     ],
 )  # fmt: skip
 def test_an_output_of_another_connection_or_device_than_planned_is_inconclusive(

@@ -88,6 +88,15 @@ def test_the_engine_is_given_the_parameters_and_both_addresses_but_no_port() -> 
     assert (found["server_argv"], found["ready"]) == ([], None)
 
 
+@pytest.mark.parametrize(("asked", "word"), [(True, "on"), (False, "off"), (None, None)])
+def test_relaxed_ordering_is_given_as_a_word(asked: bool | None, word: str | None) -> None:
+    params = {"size": "64K", "relaxed_ordering": asked}
+    argv = flow(suite_test(kind="bandwidth", params=params), hosts(2))
+    words = argv["client_argv"]
+    assert ("--relaxed-ordering" in words) is (word is not None)
+    assert word is None or words[words.index("--relaxed-ordering") + 1] == word
+
+
 def test_the_engine_is_told_where_each_end_works() -> None:
     params = {"size": 8, "cpu": 3, "server_cpu": "4-7,9", "numa": "off", "server_numa": 1}
     assert client(suite_test(params=params), hosts(2)) == (

@@ -128,5 +128,9 @@ def terms(**params: Any) -> str:
 def test_rates_of_another_load_are_not_compared() -> None:
     for name, other in {"threads": 2, "batch": 1, "cq_moderation": 1, "inline_bytes": 64}.items():
         assert (figures.unlike(terms(), terms(**{name: other})) or "").startswith(f"{name}: ")
+    # a baseline of an earlier engine had it off, whether its records say so or not
+    relaxed = figures.unlike(terms(relaxed_ordering=False), terms(relaxed_ordering=True))
+    assert relaxed == "relaxed_ordering: none and true"
+    assert figures.unlike(terms(), terms(relaxed_ordering=False)) is None
     assert figures.unlike(terms(), terms()) is None
     assert [metric.name for metric in figures.METRICS["rate"]] == ["bandwidth.messages_per_s"]

@@ -185,14 +185,19 @@ static int validate_connection(const struct job *job) {
 	return 0;
 }
 
+bool job_relaxed_ordering(const struct job *job) {
+	return job->relaxed_ordering == RELAXED_ORDERING_ON ||
+	       (job->relaxed_ordering == RELAXED_ORDERING_AUTO && job->kind != KIND_LATENCY);
+}
+
 const char *job_unseen_write(const struct job *job) {
 	if (job->completion == COMPLETION_EVENT)
 		return "memory cannot be polled while sleeping; "
 		       "use --completion busy, --op write-imm or --definition completion";
 	if (!job->bounce && job_uses_gpu(job))
 		return "the host cannot poll a GPU's memory; use --op write-imm or --definition completion";
-	if (job->relaxed_ordering)
-		return "with --relaxed-ordering the last byte may be visible before the others; "
+	if (job_relaxed_ordering(job))
+		return "with --relaxed-ordering on the last byte may be visible before the others; "
 		       "use --op write-imm or --definition completion";
 	return NULL;
 }

@@ -68,6 +68,14 @@ enum key_mode {
 	KEYS_MAX,
 };
 
+/* Whether PCIe may reorder what a device writes to memory (ibv_reg_mr(3)). Only verbs offers the choice. */
+enum relaxed_ordering {
+	RELAXED_ORDERING_AUTO,
+	RELAXED_ORDERING_OFF,
+	RELAXED_ORDERING_ON,
+	RELAXED_ORDERING_MAX,
+};
+
 /* fi_domain(3)'s classes of traffic, by name. */
 enum fabric_class {
 	FABRIC_CLASS_DEFAULT,   /* the provider's */
@@ -207,7 +215,7 @@ struct job {
 	bool srq;
 	bool rdma_cm;
 	/* a write's last byte may then be visible first: nothing may poll memory for it */
-	bool relaxed_ordering;
+	enum relaxed_ordering relaxed_ordering;
 	uint32_t retry, rnr_retry;
 	uint32_t timeout_exponent;              /* 4.096 us x 2^n; 0: for ever */
 	/*
@@ -354,6 +362,9 @@ int job_validate(const struct job *job);
  * a write is seen to arrive.
  */
 enum definition job_definition(const struct job *job);
+
+/* Relaxed ordering in force: unless asked otherwise of all but latency, where a target may poll the last byte. */
+bool job_relaxed_ordering(const struct job *job);
 
 /* Why a target that polls the last byte of a write cannot see it arrive; NULL: it can. */
 const char *job_unseen_write(const struct job *job);

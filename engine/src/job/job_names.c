@@ -51,6 +51,12 @@ const char *const key_mode_names[KEYS_MAX + 1] = {
 	[KEYS_PROVIDER] = "provider",
 };
 
+const char *const relaxed_ordering_names[RELAXED_ORDERING_MAX + 1] = {
+	[RELAXED_ORDERING_AUTO] = "auto",
+	[RELAXED_ORDERING_OFF] = "off",
+	[RELAXED_ORDERING_ON] = "on",
+};
+
 const char *const fabric_class_names[FABRIC_CLASS_MAX + 1] = {
 	[FABRIC_CLASS_DEFAULT] = "default",
 	[FABRIC_CLASS_BEST_EFFORT] = "best-effort",

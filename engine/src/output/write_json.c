@@ -88,7 +88,7 @@ static void choices_json(const struct result *r, unsigned long has, json_t *ret)
 	} flags[] = {
 		{ JOB_OPTION_SRQ, "srq", j->srq },
 		{ JOB_OPTION_RDMA_CM, "rdma_cm", j->rdma_cm },
-		{ JOB_OPTION_RELAXED_ORDERING, "relaxed_ordering", j->relaxed_ordering },
+		{ JOB_OPTION_RELAXED_ORDERING, "relaxed_ordering", job_relaxed_ordering(j) },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(numbers); i++)

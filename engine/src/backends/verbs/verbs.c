@@ -178,6 +178,14 @@ static int verbs_local_address(struct session *s, struct address *ret) {
 	return verbs_address_write(verbs_session(s), ret);
 }
 
+/* A device may place a message's packets as they come, above all with adaptive routing. */
+static void ask_order(struct verbs_session *v) {
+	v->in_order = ibv_query_qp_data_in_order(v->queues[0].qp, IBV_WR_RDMA_WRITE, 0) > 0;
+	if (!v->in_order && v->role == ROLE_CLIENT && job_largest_size(v->job) > v->path_mtu)
+		notice("device %s may write the last byte early: latencies above %u bytes (MTU) may be too low; "
+		       "compare --op write-imm", v->device.name, v->path_mtu);
+}
+
 static int verbs_connect(struct session *s, const struct address *peer) {
 	struct verbs_session *v = verbs_session(s);
 	int r;
@@ -186,6 +194,8 @@ static int verbs_connect(struct session *s, const struct address *peer) {
 	if (r < 0)
 		return r;
 	r = v->cm ? verbs_cm_connect(v) : verbs_connect_queues(v);
+	if (r == 0 && s->stamps)
+		ask_order(v);
 	/* The peer sends only when both ends are connected. */
 	return r == 0 && v->counts && op_takes_receive(v->job->op) ? verbs_rate_lend(v) : r;
 }
@@ -245,6 +255,8 @@ static void verbs_describe(struct session *s, json_t *record) {
 	for (size_t i = 0; i < ELEMENTSOF(facts); i++)
 		(void) json_object_set_new(params, facts[i].key,
 					   facts[i].value < 0 ? json_null() : json_integer(facts[i].value));
+	if (v->session.stamps)
+		(void) json_object_set_new(params, "data_in_order", json_boolean(v->in_order));
 	(void) json_object_set_new(record, "queue_pairs",
 				   json_pack("{s:o, s:o}", "client", queue_pairs_json(v, false),
 					     "server", queue_pairs_json(v, true)));

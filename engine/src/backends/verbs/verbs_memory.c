@@ -54,7 +54,7 @@ int verbs_access(enum op op, bool relaxed) {
 }
 
 static int open_regions(struct verbs_session *v) {
-	const int access = verbs_access(v->job->op, v->job->relaxed_ordering);
+	const int access = verbs_access(v->job->op, job_relaxed_ordering(v->job));
 	const struct arena *a = &v->arena;
 
 	for (unsigned i = 0; i < a->n_regions; i++) {
