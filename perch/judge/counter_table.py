@@ -149,22 +149,28 @@ TROUBLE: Final = (
 #: Classes of events after which an RDMA sender repeats all that is outstanding.
 GOES_BACK: Final = frozenset(("retransmissions", "out-of-sequence"))
 
-#: The packets that a port sent and received, as rxe, InfiniBand and bnxt_re name them.
-SENT: Final = ("sent_pkts", "port_xmit_packets", "tx_pkts")
+#: The packets that a port sent, as rxe, InfiniBand, bnxt_re, ionic and irdma (IPv4) name them.
+SENT: Final = ("sent_pkts", "port_xmit_packets", "tx_pkts", "tx_rdma_ucast_pkts", "ip4OutPkts")
+#: The same that it received. Of ionic and irdma it is not known whether all are among them that the
+#: other end sent, so that their losses are not known.
 RECEIVED: Final = ("rcvd_pkts", "port_rcv_packets", "rx_pkts")
 
 #: A requester repeated what was not acknowledged: after a timeout, or after news of a gap.
 RETRIES: Final = (
     "completer_retry_err", "local_ack_timeout_err", "packet_seq_err", "implied_nak_seq_err",
     "roce_adp_retrans", "to_retransmits", "seq_err_naks_rcvd", "missing_resp", "sq_num_to",
-    "sq_num_oos",
+    "sq_num_oos", "tcpRetransSegs", "RetransSegs", "tx_rdma_ack_timeout", "req_rx_pkt_seq_err",
+    "req_rx_impl_nak_seq_err",
 )  # fmt: skip
 
 #: A responder saw a gap.
-GAPS: Final = ("out_of_seq_request", "out_of_sequence", "oos_drop_count", "rq_num_oos")
+GAPS: Final = (
+    "out_of_seq_request", "out_of_sequence", "oos_drop_count", "rq_num_oos", "resp_rx_outouf_seq",
+)  # fmt: skip
 
 #: Packets that arrived and were refused for their checksum. rxe drops them without counting: there
 #: they are among the lost.
 CORRUPTED: Final = (
     "rx_icrc_encapsulated", "port_rcv_errors", "rx_roce_error_pkts", "rx_roce_errors",
+    "req_rx_inval_pkts",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perch.judge.counter_table import NO_CLASS, class_of
+from perch.judge.counter_table import NO_CLASS, RECEIVED, SENT, class_of
 from perch.judge.counters import Difference, differences
 from perch.judge.host_lines import SAMPLES, lines_of, names_of
 from perch.judge.raw import RawFiles, walk_folder
@@ -132,7 +132,7 @@ _BYTES = {
     "port_rcv_data": ("rx", 4), "hni_sts_tx_ok_octets": ("tx", 1),
     "hni_sts_rx_ok_octets": ("rx", 1),
 }  # fmt: skip
-_PACKETS = frozenset(("tx_packets", "rx_packets", "port_xmit_packets", "port_rcv_packets"))
+_PACKETS = frozenset(("tx_packets", "rx_packets", *SENT, *RECEIVED))
 
 
 def _bytes(moved: dict[str, Difference]) -> dict[str, dict[str, int | None]]:

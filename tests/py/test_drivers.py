@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
-from selftest.paths import FIXTURES
 
 from perch.agent.counters import Counters, Readings
 from perch.agent.devices import find
@@ -25,6 +24,7 @@ from perch.judge.readings import around
 from perch.model.raw import Tables, TablesAround
 from tests.py.agent_fakes import FakeClock, counted, run
 from tests.py.path_built import flow, part, proof, word
+from tests.py.vendors import BY_PORT, CARDS, Card, said
 
 DEVICE, NETDEV = "roce0", "eth1"
 PORT = f"sys/class/infiniband/{DEVICE}/ports/1"
@@ -36,57 +36,6 @@ STATISTICS = (
     "rx_bytes rx_crc_errors rx_dropped rx_errors rx_missed_errors rx_packets tx_bytes tx_dropped"
     " tx_errors tx_packets"
 )
-
-
-class Card(NamedTuple):
-    """`driver`: of its PCI device. `bytes`: what shows a flow's bytes, on the way out and in.
-
-    `each`: of what that counts. `repeats`: a counter of packets that were sent again.
-    """
-
-    driver: str
-    port: str
-    bytes: tuple[str, str]
-    repeats: str
-    each: int = 1
-    ethtool: str | None = None
-    lag_s: float = 0.01
-
-
-CARDS = {
-    "mlx5": Card(
-        "mlx5_core", "mlx5", ("port_xmit_data", "port_rcv_data"), "packet_seq_err", 4,
-        "mlx5-ethtool",
-    ),
-    "mlx4": Card("mlx4_core", "mlx4", ("port_xmit_data", "port_rcv_data"), "sq_num_to", 4),
-    "bnxt_re": Card("bnxt_en", "bnxt_re", ("tx_bytes", "rx_bytes"), "to_retransmits", lag_s=1.1),
-    "bnxt_re, renamed": Card(
-        "bnxt_en", "bnxt_re-renamed", ("tx_bytes", "rx_bytes"), "local_ack_timeout_err", lag_s=1.1
-    ),
-    "irdma": Card("ice", "irdma", ("ip4OutOctets", "ip4InOctets"), "tcpRetransSegs"),
-    "irdma over IPv6": Card(
-        "ice", "irdma-renamed", ("ip6OutOctets", "ip6InOctets"), "RetransSegs",
-        ethtool="ice-ethtool",
-    ),
-    "ionic": Card(
-        "ionic", "ionic", ("tx_rdma_ucast_bytes", "rx_rdma_ucast_bytes"), "tx_rdma_ack_timeout"
-    ),
-}  # fmt: skip
-
-#: Cards without a counter of RDMA's bytes, whose interfaces count what passes their ports.
-BY_PORT = {
-    "tx_bytes_phy": Card(
-        "mlx5_core", "i40iw-no-pma", ("tx_bytes_phy", "rx_bytes_phy"), "", ethtool="mlx5-ethtool",
-    ),
-    "tx_bytes.nic": Card(
-        "ice", "i40iw-no-pma", ("tx_bytes.nic", "rx_bytes.nic"), "", ethtool="ice-ethtool"
-    ),
-}  # fmt: skip
-
-
-def said(name: str) -> dict[str, str]:
-    text = (FIXTURES / "counters" / f"{name}.txt").read_text()
-    return dict(line.split(": ", 1) for line in text.splitlines())
 
 
 class Host:
