@@ -42,8 +42,8 @@ says() {
   says "agent: agent_lease is not in README.md"
   sed -i 's/plan_reference_curves | default(\[\])/plan_reference_curves/' roles/inventory_check/tasks/suite.yml
   says "inventory_check: plan_reference_curves of another role is used without a default in tasks/suite.yml"
-  sed -i 's/perch_command:/ansible.builtin.command:/' roles/host_check/tasks/judge.yml
-  says "host_check: ansible.builtin.command is used in tasks/judge.yml"
+  sed -i 's/perch_command:/ansible.builtin.command:/' roles/host_check/tasks/main.yml
+  says "host_check: ansible.builtin.command is used in tasks/main.yml"
   rm roles/report/README.md
   says "report: there is no README.md"
 }
