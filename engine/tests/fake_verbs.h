@@ -72,6 +72,7 @@ struct fake {
 	bool corrupt;                   /* one byte of the next message, once */
 	struct ibv_ah_attr cm_path;     /* what the connection manager finds */
 	unsigned access;                /* flags of the memory region that was registered last */
+	uint16_t cm_pkey_index;
 	unsigned not_ready;             /* times that a reliable sender found no receive */
 	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */

@@ -161,6 +161,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 	(void) id;
 	*mask = fake_required_mask(IBV_QPT_RC, attr->qp_state);
 	attr->port_num = 1;
+	attr->pkey_index = fake.cm_pkey_index;
 	attr->ah_attr = fake.cm_path;
 	return 0;
 }

@@ -44,6 +44,23 @@ static void test_what_the_manager_found_stays(void **state) {
 	check_in_force(&job, FOUND_SL, FOUND_CLASS);
 }
 
+/* The first key of the table would be another one. */
+static void test_the_record_has_the_managers_partition(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+	json_t *record = json_pack("{s:{}}", "params");
+
+	(void) state;
+	job.rdma_cm = true;
+	fake.cm_pkey_index = 1;
+	for (unsigned i = 0; i < 2; i++)
+		fake.devices[i].pkeys[0][1] = 0x8005;
+	open_pair(&job);
+	pair.backend->describe(pair.ends[ROLE_CLIENT].session, record);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(record, "params"), "pkey")), 0x8005);
+	json_decref(record);
+	close_pair();
+}
+
 static void test_an_option_replaces_only_what_it_names(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 
@@ -85,6 +102,7 @@ static void test_without_the_manager_both_are_0(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_what_the_manager_found_stays, setup_manager),
+		cmocka_unit_test_setup(test_the_record_has_the_managers_partition, setup_manager),
 		cmocka_unit_test_setup(test_an_option_replaces_only_what_it_names, setup_manager),
 		cmocka_unit_test_setup(test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_it,
 				       setup_manager),

@@ -340,8 +340,8 @@ static void test_a_record_says_what_is_in_use(void **state) {
 	open_pair(&job);
 	pair.backend->describe(pair.ends[ROLE_CLIENT].session, record);
 	assert_int_equal(json_object_del(record, "queue_pairs"), 0);
-	wanted = json_pack("{s:{s:i, s:i, s:i, s:i, s:i, s:i}}", "params", "sl", 0, "traffic_class", 0, "gid_index", 1,
-			   "ib_port", 1, "server_ib_port", 2, "batch", 7);
+	wanted = json_pack("{s:{s:i, s:i, s:i, s:i, s:i, s:i, s:i}}", "params", "sl", 0, "traffic_class", 0,
+			   "gid_index", 1, "pkey", 0xffff, "ib_port", 1, "server_ib_port", 2, "batch", 7);
 	assert_true(json_equal(record, wanted));
 	json_decref(record);
 	json_decref(wanted);
@@ -381,6 +381,10 @@ static json_t *described(enum role role) {
 
 	pair.backend->describe(pair.ends[role].session, record);
 	return record;
+}
+
+static json_int_t pkey_of(const json_t *record) {
+	return json_integer_value(json_object_get(json_object_get(record, "params"), "pkey"));
 }
 
 /* Where memory is polled, the device is asked whether it writes the last byte last. */
@@ -470,6 +474,33 @@ static void test_partitions_are_found_in_the_table(void **state) {
 	check_stream(&job, 50);
 }
 
+/* Each end's own: with membership, which the other's may have not. */
+static void test_a_record_names_the_partition(void **state) {
+	struct job job = verbs_job(OP_SEND);
+	json_t *of_client, *of_server;
+
+	(void) state;
+	(void) copy_string(job.device, sizeof(job.device), "left0");
+	(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
+	set_pkeys(0, (const uint16_t[FAKE_PKEYS]) { 0, 0x7fff, 0x8001 });
+	set_pkeys(1, (const uint16_t[FAKE_PKEYS]) { 0x0001 });
+	open_pair(&job);
+	of_client = described(ROLE_CLIENT);
+	of_server = described(ROLE_SERVER);
+	assert_int_equal(pkey_of(of_client), 0x8001);
+	assert_int_equal(pkey_of(of_server), 0x0001);
+	json_decref(of_client);
+	json_decref(of_server);
+	close_pair();
+	/* a table without keys, as some Ethernet drivers have */
+	set_pkeys(0, (const uint16_t[FAKE_PKEYS]) { 0 });
+	open_pair(&job);
+	of_client = described(ROLE_CLIENT);
+	assert_true(json_is_null(json_object_get(json_object_get(of_client, "params"), "pkey")));
+	json_decref(of_client);
+	close_pair();
+}
+
 /* A wrong GID index is the commonest mistake with RoCE; drivers answer it with EINVAL, which helps nobody. */
 static void test_gids_that_cannot_reach_each_other(void **state) {
 	struct job job = verbs_job(OP_SEND);
@@ -505,6 +536,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_a_record_says_whether_data_come_in_order, setup),
 		cmocka_unit_test_setup(test_a_record_names_the_queue_pairs_of_both_ends, setup),
 		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),
+		cmocka_unit_test_setup(test_a_record_names_the_partition, setup),
 		cmocka_unit_test_setup(test_gids_that_cannot_reach_each_other, setup),
 	};
 

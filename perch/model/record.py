@@ -124,6 +124,7 @@ class Params(Model):
     ib_port: Number | None = None
     server_ib_port: Number | None = None
     gid_index: Number | None = None
+    pkey: Number | None = None
     sl: Number | None = None
     traffic_class: Number | None = None
     retry: Number | None = None

@@ -28,6 +28,11 @@ RETRIES = {"retry": 7, "rnr_retry": 7, "timeout_exponent": 14}
 INLINE_SEND, INLINE_WRITE, INLINE_DATAGRAM = 236, 220, 188
 
 
+#: Of a partition key, the bit of a port that reaches all members (InfiniBand Architecture
+#: Specification, volume 1, section 10.9.1).
+FULL_MEMBER = 0x8000
+
+
 def default(test: SuiteTest, name: str, value: int | None) -> Want:
     """What was not asked for may go unstated, but must not be another than the engine's default."""
     asked = count(test, name)
@@ -144,6 +149,9 @@ def path_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     if not managed:
         yield Want("mtu_bytes", count(test, "mtu"))
     yield Want("gid_index", ends.first("client", "gid_index"))
+    pkey = count(test, "pkey")
+    if pkey is not None:  # the record's has the bit that says whether the port is a full member
+        yield Want("pkey", (pkey | FULL_MEMBER, pkey & ~FULL_MEMBER))
     unset = None if managed else 0
     yield Want("sl", count(test, "sl", unset))
     classes = [

@@ -62,11 +62,12 @@ def test_a_result_of_another_backend_is_named() -> None:
     assert said == "the plan asks for backend ofi, the output says tcp"
 
 
+VERBS_KIND: dict[str, str] = {"backend": "verbs", "kind": "bandwidth", "op": "write"}
 VERBS = flow(
     "perch",
     {"queue_pairs": 4, "batch": 2, "mtu": 1024, "relaxed_ordering": True, "huge": "2M"},
-    backend="verbs", kind="bandwidth", op="write",
-)  # fmt: skip
+    **VERBS_KIND,
+)
 GID_3 = Ends([{"gid_index": 3}], [{"gid_index": 3}])
 VERBS_PART: dict[str, Any] = {
     "backend": "verbs", "kind": "bandwidth", "op": "write", "connection": "RC",
@@ -126,6 +127,19 @@ def test_a_connection_managers_level_and_class_are_its_own_choice(
         "connection": "RC", "params": params,
     }  # fmt: skip
     assert why(planned, part) == (message and f"the plan asks for {message}")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "said"),
+    [(0x8001, None), (0x0001, None), (0x8002, "32770"), (None, "nothing")],
+)
+def test_a_partition_is_that_of_the_test_whatever_the_port_is_in_it(
+    recorded: int | None, said: str | None
+) -> None:
+    planned = flow("perch", VERBS.params | {"pkey": 0x8001}, **VERBS_KIND)
+    found = why(planned, changed(VERBS_PART, "params.pkey", recorded), GID_3)
+    assert (found is None) == (said is None)
+    assert said is None or found and "pkey" in found and found.endswith(f"output says {said}")
 
 
 CXI = flow(

@@ -115,6 +115,11 @@ def test_verbs_has_the_device_port_and_gid_index_of_each_end() -> None:
     )
 
 
+def test_verbs_has_the_partition_that_the_test_names() -> None:
+    test = suite_test(backend="verbs", params={"size": 8, "pkey": 0x8001})
+    assert " --pkey 32769 " in client(test, rdma())
+
+
 def test_cxi_has_the_device_service_and_vni_of_each_end_where_the_test_names_none() -> None:
     params = {"size": 8, "no_idc": True, "fabric_class": "low-latency", "vni": 20}
     test = suite_test(backend="cxi", op="write", params=params)

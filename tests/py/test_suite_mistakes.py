@@ -95,12 +95,17 @@ PERFTEST: dict[str, Any] = {
             {"params": {"size": 8, "numa": "0-1"}},
             "params.numa: '0-1' is no place: write a NUMA node such as 1, auto or \"off\"",
         ),
+        ({"params": {"size": 8, "pkey": 0}}, "params.pkey: 0 is out of range; at least 1"),
         ({"repeat": 1000}, "repeat: 1000 is out of range; at most 100"),
         ({"repeat": "3"}, "repeat: '3' is not a whole number"),
     ],
 )
 def test_a_mistake_is_one_message(members: dict[str, Any], says: str) -> None:
     assert faults(**members) == [f"test lat, {says}"]
+
+
+def test_a_partition_key_is_no_mistake() -> None:
+    assert faults(backend="verbs", params={"size": 8, "duration": "1s", "pkey": 0x8001}) == []
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ static void remove_open(const struct job *j, json_t *params) {
 		{ "inline_bytes", j->inline_bytes >= 0 },
 		{ "gpu_path", j->bounce },
 		{ "gid_index", j->gid_index >= 0 },
+		{ "pkey", false },      /* a port may be a full or a limited member */
 		{ "ib_port", j->ib_port > 0 },
 		{ "server_ib_port", j->server_ib_port > 0 },
 		{ "mtu_bytes", j->mtu > 0 && !j->rdma_cm }, /* a connection manager settles the path MTU by itself */

@@ -71,6 +71,7 @@ static void choices_json(const struct result *r, unsigned long has, json_t *ret)
 		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", job_lane(j, j->traffic_class) },
 		{ JOB_OPTION_SL, "sl", job_lane(j, j->sl) },
 		{ JOB_OPTION_GID_INDEX, "gid_index", j->gid_index },
+		{ JOB_OPTION_PKEY, "pkey", given(j->pkey) },
 		{ JOB_OPTION_IB_PORT, "ib_port", given(j->ib_port) },
 		{ JOB_OPTION_IB_PORT, "server_ib_port", given(j->server_ib_port) },
 		{ JOB_OPTION_MTU, "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : j->mtu ? (json_int_t) j->mtu : -1 },

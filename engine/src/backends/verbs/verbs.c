@@ -247,6 +247,7 @@ static void verbs_describe(struct session *s, json_t *record) {
 		{ "traffic_class", v->traffic_class },
 		{ "sl", v->sl },
 		{ "gid_index", v->device.gid_index },
+		{ "pkey", v->device.pkey ? v->device.pkey : -1 },
 		{ "ib_port", v->device.port },
 		{ "server_ib_port", v->remote_port ? v->remote_port : -1 },
 	};

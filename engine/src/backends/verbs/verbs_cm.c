@@ -191,6 +191,15 @@ static void choose_lane(struct verbs_session *v, struct ibv_ah_attr *path) {
 	v->traffic_class = path->grh.traffic_class;
 }
 
+/* Its place in the port's table is the manager's choice, too. */
+static void read_pkey(struct verbs_session *v, const struct ibv_qp_attr *a) {
+	struct verbs_device *d = &v->device;
+	uint16_t key;
+
+	d->pkey_index = a->pkey_index;
+	d->pkey = ibv_query_pkey(d->context, a->port_num, a->pkey_index, (__be16 *) &key) ? 0 : be16toh(key);
+}
+
 /* What the manager found out of the path, and what the job says. */
 static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_cm_id *id, enum ibv_qp_state state) {
 	struct ibv_qp_attr a = { .qp_state = state };
@@ -206,6 +215,8 @@ static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_
 	a.rnr_retry = (uint8_t) v->job->rnr_retry;
 	if (mask & IBV_QP_AV)
 		choose_lane(v, &a.ah_attr);
+	if (mask & IBV_QP_PKEY_INDEX)
+		read_pkey(v, &a);
 	e = ibv_modify_qp(q->qp, &a, mask);
 	return e ? cm_failed(v, "bring up a queue pair", e) : 0;
 }
