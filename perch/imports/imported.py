@@ -13,8 +13,9 @@ from perch.judge.raw import RawFiles, TooLargeError
 from perch.judge.recorded import OfFlow
 from perch.judge.scope import LOCAL_LAYERS, device, weakest
 from perch.model.imported import Documents
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow, Plan
-from perch.model.record import ROLES, Link, Number, Part, Path, Record, Scope
+from perch.model.record import ROLES, Link, Number, Path, Record, Scope
 from perch.tools import is_tcp
 
 #: The host that no output names.

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from perch.model.record import Part, Record
+from perch.model.part import Part
+from perch.model.record import Record
 from perch.tools.results import Found, UnusableError, failed_part
 
 #: What quotes, pipes and the shell would change is not known.

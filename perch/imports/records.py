@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from perch.imports.output import Output, Result, refused
-from perch.model.record import Latency, Part, Record
+from perch.model.part import Part
+from perch.model.record import Latency, Record
 from perch.model.text import explained
 from perch.tools import perch
 from perch.tools.results import (

@@ -21,9 +21,10 @@ from perch.judge.counter_table import NO_CLASS, RECEIVED, SENT, class_of
 from perch.judge.counters import counted
 from perch.judge.hosts import HostFacts
 from perch.judge.path import over_rdma
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import End, FlowFiles
-from perch.model.record import ROLES, Part, Record, Role, Side
+from perch.model.record import ROLES, Record, Role, Side
 
 #: Kinds of flows that are remembered; a plan has a few for each test.
 KINDS_MAX = 4096

@@ -19,9 +19,10 @@ from perch.judge.asked import WHOLE_DURATION
 from perch.judge.hosts import HostFacts
 from perch.judge.places import Source
 from perch.model.moments import moment
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan
 from perch.model.raw import End, Layout, Reading
-from perch.model.record import ROLES, Counters, Part, Record, Role, Side
+from perch.model.record import ROLES, Counters, Record, Role, Side
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from perch.judge.asked import Asked, spoken
 from perch.judge.outcome import Cause
 from perch.model.figures import encode
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Error, Part
+from perch.model.record import Error
 from perch.tools.transfer import place_of_expect, place_of_part, summed
 
 #: Where a part lies within its flow: the size, or of transfers their place in words.

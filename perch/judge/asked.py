@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perch.judge.laws import AGREEING_S
+from perch.model.part import Part
 from perch.model.plan import Flow, PlanHost
 from perch.model.record import (
     ROLES,
@@ -20,7 +21,6 @@ from perch.model.record import (
     Link,
     Number,
     Params,
-    Part,
     Placement,
     Rate,
     Role,

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from perch.judge.times import Column, Times, times_of
 from perch.model.figures import rounded
+from perch.model.part import Part
 from perch.model.raw import End
-from perch.model.record import Number, Part
+from perch.model.record import Number
 
 
 def _later(a: Column, b: Column) -> npt.NDArray[np.float64]:

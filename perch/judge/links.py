@@ -11,9 +11,10 @@ import msgspec
 
 from perch.judge.counters import Counted
 from perch.model.figures import is_finite, rounded
+from perch.model.part import Part
 from perch.model.plan import Flow
 from perch.model.raw import Interface
-from perch.model.record import Link, Number, Part
+from perch.model.record import Link, Number
 from perch.tools import is_tcp
 
 #: Bytes of a PCI Express packet beside its payload, at least: framing and sequence number 4, header

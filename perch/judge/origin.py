@@ -13,9 +13,10 @@ from ipaddress import ip_address
 from perch.judge import times
 from perch.judge.hosts import HostFacts
 from perch.model.figures import rounded
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan
 from perch.model.raw import End, FlowFiles
-from perch.model.record import ROLES, About, Error, Number, Part, Role, Side
+from perch.model.record import ROLES, About, Error, Number, Role, Side
 from perch.tools import TOOLS
 
 _NO_SIDE = Side()

@@ -27,8 +27,9 @@ from perch.judge.counter_table import GOES_BACK, class_of
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
 from perch.judge.places import Place, by_device, place_of
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan
-from perch.model.record import Part, Path, Role
+from perch.model.record import Path, Role
 from perch.tools.claims import is_rdma
 
 

@@ -11,9 +11,10 @@ import msgspec
 from perch.judge.asked import Use
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
+from perch.model.part import Part
 from perch.model.plan import Flow, PlanHost
 from perch.model.raw import Layout
-from perch.model.record import Part, Role
+from perch.model.record import Role
 
 #: What counts frames with their headers (`Counter.of`).
 HAVE_HEADERS = ("interface", "under")

@@ -7,6 +7,7 @@ import msgspec
 from perch.judge.asked import huge
 from perch.judge.counters import Counted, as_recorded
 from perch.model.figures import rounded
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow, Plan
 from perch.model.record import (
     Counters,
@@ -17,7 +18,6 @@ from perch.model.record import (
     Number,
     Packets,
     Params,
-    Part,
     Path,
     Placement,
     Record,

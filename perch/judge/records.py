@@ -24,9 +24,10 @@ from perch.judge.recorded import OfFlow, record
 from perch.judge.seen import Seen, seen
 from perch.judge.trail import End as ReadEnd
 from perch.judge.trail import Trail
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan, Round
 from perch.model.raw import End, FlowFiles, Readings
-from perch.model.record import ROLES, Part, Path, Placement, Record, Role
+from perch.model.record import ROLES, Path, Placement, Record, Role
 from perch.tools import TOOLS, ToolOutput, read_many
 from perch.tools.tool import shell_exit_code
 

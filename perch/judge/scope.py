@@ -10,8 +10,9 @@ import msgspec
 from perch.judge.asked import Use
 from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import ROLES, Part, Path, Role, Scope
+from perch.model.record import ROLES, Path, Role, Scope
 
 #: From the weakest to the strongest word for what figures are worth.
 SCOPES: tuple[Scope, ...] = ("simulated", "software", "imported", "hardware")

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from perch.model.figures import rounded
 from perch.model.moments import CLOSE_S, LOST_S, SLEW, moment
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan
 from perch.model.raw import Agent, End, Reading
-from perch.model.record import Part, Role
+from perch.model.record import Role
 
 #: Seconds from the end of a process to the last reading of counters: the agent waits until the
 #: counters are younger than the process. The slowest emulated host took 1.1 s (tests/fixtures/rxe).

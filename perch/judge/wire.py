@@ -8,8 +8,9 @@ from functools import lru_cache
 
 import msgspec
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Link, Number, Params, Part
+from perch.model.record import Link, Number, Params
 from perch.tools.claims import lost_messages
 
 #: PORTALS_MTU (HewlettPackard's shs-libcxi, utils/utils_common.h).

@@ -1,4 +1,4 @@
-"""A measurement: what a tool printed (`Part`), what Perch makes of it (`Record`, perch.record/2).
+"""A measurement (`Record`, perch.record/2). What it is made of is a tool's `Part` (part.py).
 
 Units stand in the names; rates are decimal (1 Gb/s = 1e9 bit/s), sizes in bytes, latencies in
 microseconds. A key without a value is left out, never 0. Definitions: docs/definitions.md.
@@ -379,56 +379,6 @@ class Error(Model):
     message: str = ""
     traffic: bool = msgspec.field(default_factory=bool)  # a factory's value is never left out
     about: About | None = None
-
-
-class Claims(Model):
-    """Payload bytes, with warm-up, that a part says it put on the wire from and to the client."""
-
-    sent: Number | None = None
-    received: Number | None = None
-    lost: Number | None = None
-    most_sent: Number | None = None
-    most_received: Number | None = None
-
-
-class Part(Model):
-    """One result as a tool printed it; it knows nothing of the plan.
-
-    `reverse`: its server sent the payload.
-    """
-
-    tool: ToolName | None = None
-    backend: str | None = None
-    provider: str | None = None
-    op: str | None = None
-    kind: str | None = None
-    definition: str | None = None
-    completion_level: str | None = None
-    connection: str | None = None
-    simulated: bool = False
-    reverse: bool = False
-    environment: dict[str, str] | None = None
-    client: Side | None = None
-    server: Side | None = None
-    link: Link | None = None
-    queue_pairs: dict[Role, list[QueuePair]] = {}
-    params: Params | None = None
-    started: str | None = None
-    elapsed_s: Number | None = None
-    latency_us: Latency | None = None
-    bandwidth: Bandwidth | None = None
-    intervals: list[Interval] = []
-    histogram: Histogram | None = None
-    cpu: Cpu | None = None
-    integrity: Integrity | None = None
-    tcp: Tcp | None = None
-    loss: Loss | None = None
-    stall: Stall | None = None
-    claims: Claims | None = None
-    transfer: Transfer | None = None
-    soak: SoakSummary | None = None
-    status: Status = "ok"
-    error: Error | None = None
 
 
 class Record(Model):

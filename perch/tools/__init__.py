@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 
 from perch.errors import ExitCode, PerchError
-from perch.model.record import Error, Part
+from perch.model.part import Part
+from perch.model.record import Error
 from perch.tools.tool import UNUSABLE, Tool, ToolOutput
 
 __all__ = ["TOOLS", "Tool", "ToolOutput", "is_tcp", "read", "read_many", "registered"]

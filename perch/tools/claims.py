@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from perch.model.record import Number, Part, Record
+from perch.model.part import Part
+from perch.model.record import Number, Record
 
 #: libfabric's names of providers that drive RDMA hardware, alone or as a layer ("verbs;ofi_rxm").
 _RDMA_PROVIDER = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")

@@ -11,17 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perch.model.figures import rounded, supports
-from perch.model.record import (
-    Bandwidth,
-    Claims,
-    Latency,
-    Link,
-    Number,
-    Params,
-    Part,
-    Side,
-    ToolName,
-)
+from perch.model.part import Claims, Part
+from perch.model.record import Bandwidth, Latency, Link, Number, Params, Side, ToolName
 from perch.tools import cxi_text as text
 from perch.tools import perch
 from perch.tools.cxi_command import COMMAND

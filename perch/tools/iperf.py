@@ -12,18 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perch.model.figures import rounded
-from perch.model.record import (
-    Bandwidth,
-    Claims,
-    Interval,
-    Number,
-    Params,
-    Part,
-    Rate,
-    Side,
-    Tcp,
-    ToolName,
-)
+from perch.model.part import Claims, Part
+from perch.model.record import Bandwidth, Interval, Number, Params, Rate, Side, Tcp, ToolName
 from perch.tools.iperf_command import IPERF
 from perch.tools.results import (
     IMPOSSIBLE_GBIT_S,

@@ -13,15 +13,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from perch.model.figures import ratio, rounded
+from perch.model.part import Claims, Part
 from perch.model.record import (
     Bandwidth,
-    Claims,
     Cpu,
     Interval,
     Loss,
     Number,
     Params,
-    Part,
     Rate,
     Side,
     Tcp,

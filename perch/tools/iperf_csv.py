@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perch.model.figures import rounded
-from perch.model.record import Bandwidth, Interval, Number, Params, Part, Side, Tcp, ToolName
+from perch.model.part import Part
+from perch.model.record import Bandwidth, Interval, Number, Params, Side, Tcp, ToolName
 from perch.tools.results import (
     IMPOSSIBLE_GBIT_S,
     UnusableError,

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from perch.model.figures import rounded
-from perch.model.record import Bandwidth, Latency, Number, Params, Part, ToolName, Transfer
+from perch.model.part import Part
+from perch.model.record import Bandwidth, Latency, Number, Params, ToolName, Transfer
 from perch.tools.results import (
     IMPOSSIBLE_GBIT_S,
     Found,

@@ -9,18 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from perch.model.figures import encode, rounded, supports
-from perch.model.record import (
-    Claims,
-    Interval,
-    Latency,
-    Link,
-    Model,
-    Params,
-    Part,
-    Stall,
-    ToolName,
-    Transfer,
-)
+from perch.model.part import Claims, Part
+from perch.model.record import Interval, Latency, Link, Model, Params, Stall, ToolName, Transfer
 from perch.tools import perch_command, rate_command, transfer_command
 from perch.tools.claims import needed_bytes
 from perch.tools.engine_columns import surely_results

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from perch.model.record import Number, Part, ToolName
+from perch.model.part import Part
+from perch.model.record import Number, ToolName
 from perch.model.text import explained
 from perch.tools.perftest_command import COMMAND
 from perch.tools.perftest_figures import measured

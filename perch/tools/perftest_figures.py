@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from perch.model.figures import rounded, supports
-from perch.model.record import Bandwidth, Claims, Latency, Link, Number, Params, Part, Side
+from perch.model.part import Claims, Part
+from perch.model.record import Bandwidth, Latency, Link, Number, Params, Side
 from perch.tools.perftest_text import TAIL, About, Row
 from perch.tools.results import (
     IMPOSSIBLE_GBIT_S,

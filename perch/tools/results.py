@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from perch.model.figures import rounded
-from perch.model.record import Bandwidth, Error, Interval, Number, Part
+from perch.model.part import Part
+from perch.model.record import Bandwidth, Error, Interval, Number
 from perch.tools.tool import UNUSABLE
 
 #: No figure of a measurement is larger: a thousand years at 100 Tb/s move 4e23 bytes.

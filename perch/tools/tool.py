@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Part
 from perch.tools.command import Command
 
 #: The marks of both ends, such as their ports: the own one, and the peer's.

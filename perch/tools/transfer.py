@@ -14,8 +14,9 @@ from itertools import pairwise
 import msgspec
 
 from perch.model.figures import rounded
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Latency, Number, Params, Part, Transfer
+from perch.model.record import Latency, Number, Params, Transfer
 from perch.tools.results import UnusableError, failed, shown
 
 KINDS = ("transfer", "sum")

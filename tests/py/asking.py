@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from perch.judge.asked import asked
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Part
 from perch.tools.command import Ends
 
 NO_DEVICES = Ends()

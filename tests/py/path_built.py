@@ -11,9 +11,10 @@ from perch.judge import path
 from perch.judge.asked import NO_USES, Use
 from perch.judge.counters import Counted, Counts
 from perch.judge.hosts import HostFacts
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan, PlanHost, Suite
 from perch.model.raw import Block, Layout
-from perch.model.record import Part, Role, Scope
+from perch.model.record import Role, Scope
 
 Table = Mapping[str, int | None]
 

@@ -10,8 +10,8 @@ import pytest
 from perch.judge.as_planned import check_exit, check_server, expected_parts, matched, name_misfit
 from perch.judge.asked import Asked, asked
 from perch.judge.outcome import Cause
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Part
 from perch.tools.command import Ends
 
 LOST = {"code": 4, "message": "peer lost", "traffic": True}

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from perch.judge.asked import STATED, asked
+from perch.model.part import Part
 from perch.model.plan import Expect
-from perch.model.record import Params, Part
+from perch.model.record import Params
 from perch.plan import forms
 from perch.tools import TOOLS
 from perch.tools.command import Ends
@@ -139,7 +140,7 @@ def test_a_partition_is_that_of_the_test_whatever_the_port_is_in_it(
     planned = flow("perch", VERBS.params | {"pkey": 0x8001}, **VERBS_KIND)
     found = why(planned, changed(VERBS_PART, "params.pkey", recorded), GID_3)
     assert (found is None) == (said is None)
-    assert said is None or found and "pkey" in found and found.endswith(f"output says {said}")
+    assert said is None or (found and "pkey" in found and found.endswith(f"output says {said}"))
 
 
 CXI = flow(

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from perch.judge.asked import asked
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Part
 from perch.model.suite import SuiteTest
 from perch.tools.command import Ends
 from perch.tools.transfer_command import COMMAND

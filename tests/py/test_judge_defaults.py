@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from perch.judge.asked import Requests
-from perch.model.record import Params, Part
+from perch.model.part import Part
+from perch.model.record import Params
 from perch.plan import engine, forms
 from perch.tools import perch_command, perch_params, transfer_command
 from tests.py.asking import changed, flow, other, why

@@ -14,19 +14,10 @@ from perch.judge.counters import Counted
 from perch.judge.hosts import HostFacts
 from perch.judge.links import LinkFacts
 from perch.model.figures import encode
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow, Plan, PlanHost, Suite
 from perch.model.raw import End, Interface
-from perch.model.record import (
-    ROLES,
-    Counters,
-    Link,
-    Part,
-    Path,
-    Placement,
-    Record,
-    Role,
-    SoakSummary,
-)
+from perch.model.record import ROLES, Counters, Link, Path, Placement, Record, Role, SoakSummary
 from tests.py.path_built import Table, counts, side
 
 FLOW = Flow(

@@ -10,8 +10,9 @@ import pytest
 from perch.checks import figures
 from perch.judge import columns
 from perch.judge.asked import asked
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Part, Record
+from perch.model.record import Record
 from perch.plan.planner import Planned
 from perch.tools import perch
 from perch.tools.command import Ends

@@ -8,8 +8,8 @@ import pytest
 from perch.judge.counters import counted
 from perch.judge.readings import of_tables
 from perch.judge.round import Member, judged, shared_hosts, shared_rails
+from perch.model.part import Part
 from perch.model.raw import Port, Reading, Readings, Tables
-from perch.model.record import Part
 from tests.py.path_built import flow, part, plan, proof
 
 WRITES = part(

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Latency, Params, Part, Side
+from perch.model.record import Latency, Params, Side
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.perch import CONNECTIONS
 from perch.tools.text import lines_of

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Part, Tcp
+from perch.model.record import Tcp
 from perch.tools import TOOLS, ToolOutput, iperf, iperf_csv, read
 from perch.tools.text import lines_of
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from perch.model.record import Part, Tcp
+from perch.model.part import Part
+from perch.model.record import Tcp
 from perch.tools import TOOLS
 from perch.tools.iperf3 import parts
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Latency, Part, Transfer
+from perch.model.record import Latency, Transfer
 from perch.tools import ToolOutput, read
 from perch.tools.text import lines_of
 

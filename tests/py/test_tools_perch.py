@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Part, Placement, QueuePair, Side
+from perch.model.record import Placement, QueuePair, Side
 from perch.tools import TOOLS, ToolOutput, read
 from perch.tools.perch import parts
 from tests import raw_lines

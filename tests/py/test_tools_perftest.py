@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perch.model.part import Part
 from perch.model.plan import Flow
-from perch.model.record import Latency, Link, Part, QueuePair, Side
+from perch.model.record import Latency, Link, QueuePair, Side
 from perch.tools import TOOLS, ToolOutput, perftest, read
 from perch.tools.perftest_figures import _params
 from perch.tools.perftest_text import about_text, mended

@@ -13,8 +13,9 @@ from perch.checks import scope
 from perch.errors import PerchError
 from perch.imports import imported
 from perch.judge import links
+from perch.model.part import Part
 from perch.model.plan import Flow, Plan, PlanHost, Suite
-from perch.model.record import Part, ToolName
+from perch.model.record import ToolName
 from perch.tools import TOOLS, Tool, ToolOutput, read, registered
 
 TOP = Path(__file__).parents[2]

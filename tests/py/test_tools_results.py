@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from perch.model.record import Bandwidth, Interval, Part
+from perch.model.part import Part
+from perch.model.record import Bandwidth, Interval
 from perch.model.text import explained
 from perch.tools.claims import is_rdma, lost_messages, needed_bytes
 from perch.tools.results import (

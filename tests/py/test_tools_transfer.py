@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from perch.model.part import Part
 from perch.model.plan import Expect, Flow
-from perch.model.record import Part
 from perch.tools.perch import parts
 from perch.tools.transfer import place_of_expect, place_of_part, summed
 
