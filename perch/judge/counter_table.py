@@ -1,9 +1,9 @@
 """What the name of a counter says: its class, its width, and what it counts of a flow.
 
 Names are the kernel's (Documentation/ABI/testing/sysfs-class-net-statistics and
-sysfs-class-infiniband), mlx5's and ice's (`ethtool -S`), those of mlx5, mlx4, bnxt_re, irdma and
-rxe (each driver's hw_counters; bnxt_re and irdma changed some, so that both names are here), and a
-Cassini NIC's (HewlettPackard's shs-cxi-driver, drivers/net/ethernet/hpe/ss1/
+sysfs-class-infiniband), those of mlx5, ice and bnxt_en in `ethtool -S`, and of mlx5, mlx4, bnxt_re,
+irdma and rxe in each driver's hw_counters. bnxt_re and irdma changed some, so that both names are
+here. A Cassini NIC's are in HewlettPackard's shs-cxi-driver (drivers/net/ethernet/hpe/ss1/
 cass_telem.c). An ionic card names its own; these are a Pollara's in amd/node-scraper (rdmadata.py).
 What mlx4's count is in NVIDIA's page "Adapter Diagnostics Counters" of ConnectX-3.
 """
@@ -46,6 +46,7 @@ _NAMES_OF: Final = {
         rdma_recvs rx_write_requests rx_read_requests rx_atomic_requests req_cqe_flush_error
         resp_cqe_flush_error hni_sts_tx_ok_octets hni_sts_rx_ok_octets hni_pcs_good_cw
         hni_pcs_corrected_cw tx_pkts rx_pkts tx_bytes_phy rx_bytes_phy tx_bytes.nic rx_bytes.nic
+        rx_corrected_bits_phy rx_corrected_bits
         tx_roce_only_bytes tx_roce_only_pkts rx_roce_only_bytes rx_roce_only_pkts
         rx_roce_good_bytes rx_roce_good_pkts tx_read_req tx_read_resp tx_write_req tx_send_req
         tx_atomic_req rx_read_req rx_read_resp rx_write_req rx_send_req rx_atomic_req
@@ -67,7 +68,8 @@ _NAMES_OF: Final = {
         rx_frame_errors rx_length_errors tx_carrier_errors tx_aborted_errors collisions
         rx_icrc_encapsulated rx_roce_error_pkts rx_roce_errors tx_roce_errors ip4InTruncatedPkts
         ip6InTruncatedPkts rxVlanErrors InOptErrors InProtoErrors tcpInOptErrors tcpInProtoErrors
-        req_rx_inval_pkts hni_pcs_uncorrected_cw rx_crc_errors_phy rx_symbol_err_phy""",
+        req_rx_inval_pkts hni_pcs_uncorrected_cw rx_crc_errors_phy rx_symbol_err_phy
+        rx_pcs_symbol_err_phy rx_fec_uncorrectable_blocks""",
     "retransmissions": """
         packet_seq_err implied_nak_seq_err local_ack_timeout_err rnr_nak_retry_err roce_adp_retrans
         roce_adp_retrans_to duplicate_request completer_retry_err rcvd_rnr_err send_rnr_err
@@ -174,3 +176,6 @@ CORRUPTED: Final = (
     "rx_icrc_encapsulated", "port_rcv_errors", "rx_roce_error_pkts", "rx_roce_errors",
     "req_rx_inval_pkts",
 )  # fmt: skip
+
+#: Bits that forward error correction corrected, as mlx5 and bnxt_en name them.
+CORRECTED_BITS: Final = ("rx_corrected_bits_phy", "rx_corrected_bits")

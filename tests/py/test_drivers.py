@@ -241,6 +241,18 @@ class Kept:
         return 1
 
 
+@pytest.mark.parametrize("card", ["mlx5"])
+def test_what_ethtool_says_of_the_link_is_read(host: Host) -> None:
+    """Of mlx5's names and values those that Dell's article 000286734 has."""
+    host.ethtool = {
+        "rx_corrected_bits_phy": "153303800", "rx_err_lane_0_phy": "74171021",
+        "rx_pcs_symbol_err_phy": "0", "rx_fec_uncorrectable_blocks": "0", "rx_packets_phy": "7",
+        "frames_rx_pripause3": "0", "tx_bytes.nic": "5", "rx_corrected_bits": "6",
+    }  # fmt: skip
+    read = host.read()["netdev"][NETDEV].keys() & host.ethtool.keys()
+    assert read == host.ethtool.keys() - {"rx_err_lane_0_phy", "rx_packets_phy"}
+
+
 @pytest.mark.parametrize("card", ["bnxt_re", "bnxt_re, renamed"])
 def test_what_goes_up_and_down_is_no_counter(host: Host) -> None:
     """Queue pairs in use are fewer after a flow, and no counter went back."""

@@ -51,7 +51,7 @@ LATENCIES = fabric_plan.Test(
 
 BETA, ALL = "raw/beta/host_check.json", "raw/*/host_check.json"
 FIRST, WRITTEN = "write-rails/alpha/beta/0/1", "write-rails/*/1"
-COUNTERS = "rdma.mlx5_0/1.counters"
+COUNTERS, INTERFACE = "rdma.mlx5_0/1.counters", "netdev.enp1s0"
 SMALL_MTU = substitute(r"active_mtu:(\s+)4096 \(5\)", r"active_mtu:\g<1>1024 (3)")
 
 
@@ -227,6 +227,14 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
         "FAIL", "counters/errors",
         (from_then_on(FIRST, more(f"{COUNTERS}.port_rcv_errors", 50)),),
     ),
+    "a bad cable whose errors FEC corrects": (
+        "FAIL", "fec/alpha/enp1s0",
+        (from_then_on(FIRST, more(f"{INTERFACE}.rx_corrected_bits_phy", 10**10)),),
+    ),
+    "a bad cable with errors that FEC cannot correct": (
+        "FAIL", "counters/errors",
+        (from_then_on(FIRST, more(f"{INTERFACE}.rx_pcs_symbol_err_phy", 50)),),
+    ),
     "flow control for a priority that carries nothing": (
         "FAIL", "host_check/qos-path/alpha/mlx5_0",
         (ASKS_NOTHING, edit(ALL, flow_control(on_priority_5))),
@@ -239,11 +247,6 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
 
 #: Case, what it waits for, and what makes it so.
 WAITING: dict[str, tuple[str, tuple[Edit, ...]]] = {
-    "a bad cable whose errors FEC corrects": (
-        "drivers: forward error correction",
-        (edit(BETA, says("ethtool-qos-stats enp1s0", lambda said: said
-                         + "     rx_corrected_bits_phy: 90000000\n")),),
-    ),
     "an MTU of 1500 on all hosts, without ibv_devinfo": (
         "drivers: a missing tool", (edit(ALL, mtu_1500, without("verbs")),),
     ),
@@ -263,6 +266,9 @@ WAITING: dict[str, tuple[str, tuple[Edit, ...]]] = {
 
 HEALTHY: dict[str, tuple[Edit, ...]] = {
     "hosts and links as they should be": (),
+    "links that need FEC as PAM4 does": (
+        from_then_on(FIRST, more(f"{INTERFACE}.rx_corrected_bits_phy", 10**7)),
+    ),
     "adaptive routing, which reorders packets": (ADAPTIVE, DISORDER),
     "a fabric that may drop, and sends again": (
         ASKS_NOTHING, NO_PFC, LOSSY, edit("inputs/limits.json", of_lossy), DISORDER, REPEATS,

@@ -79,6 +79,14 @@ FAULTS = (
         uncounted,
     ),
     fault(
+        "fec",
+        "fabric",
+        FAIL,
+        "fec/alpha/enp1s0",
+        "a link on which FEC corrected ten billion bits",
+        from_then_on(WRITES, more("netdev.enp1s0.rx_corrected_bits_phy", 10**10)),
+    ),
+    fault(
         "between-retry",
         "retried",
         FAIL,

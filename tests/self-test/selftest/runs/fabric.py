@@ -37,6 +37,7 @@ ERRORS = (
 )  # fmt: skip
 DROPS = (
     "tx_dropped", "tx_errors", "rx_dropped", "rx_errors", "rx_crc_errors", "rx_missed_errors",
+    "rx_corrected_bits_phy", "rx_pcs_symbol_err_phy",
 )  # fmt: skip
 MOVED = ("tx_bytes", "tx_packets", "rx_bytes", "rx_packets")
 
