@@ -82,12 +82,14 @@ static void test_defaults_are_resolved(void **state) {
 	says("lat h", "{'schema': 'perch.check/1', 'subcommand': 'lat', 'backend': 'tcp', 'op': 'send',"
 	     " 'kind': 'latency', 'limits': {}, 'soak': null, 'timeout_s': 30.0, 'interval_s': null, 'cpu': null,"
 	     " 'server_numa': null, 'rails': null,"
-	     " 'params': {'sizes': [8], 'iterations': 1000, 'duration_s': null, 'warmup': 100, 'outstanding': 1,"
+	     " 'params': {'sizes': [8], 'iterations': 1000, 'duration_s': null, 'warmup': null, 'warmup_s': 0.2,"
+	     " 'outstanding': 1,"
 	     " 'queue_pairs': 1, 'batch': 1, 'threads': 1, 'devices': 1, 'completion': 'busy', 'memory': 'host',"
 	     " 'clock': 'monotonic', 'rate': null, 'verify': false}}");
 	says("bw h", "{'kind': 'bandwidth', 'params': {'sizes': [65536], 'iterations': 5000, 'outstanding': 64}}");
 	says("transfer h", "{'kind': 'transfer', 'op': 'write', 'params': {'sizes': [65536], 'batches': [1],"
-	     " 'iterations': 100, 'warmup': 10, 'outstanding': 512, 'threads': 1, 'devices': 1, 'session': true,"
+	     " 'iterations': 100, 'warmup': null, 'warmup_s': 0.2, 'outstanding': 512, 'threads': 1,"
+	     " 'devices': 1, 'session': true,"
 	     " 'buffer_bytes': 65536, 'cross_rail': 0}}");
 	says("bw h --op read --backend verbs", "{'connection': 'RC', 'params': {'sl': 0, 'traffic_class': 0,"
 	     " 'retry': 7, 'rnr_retry': 7, 'timeout_exponent': 14, 'srq': false, 'rdma_cm': false}}");

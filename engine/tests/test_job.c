@@ -222,9 +222,9 @@ static void test_wrong_type(void **state) {
 }
 
 static void test_out_of_range(void **state) {
-	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "gap_ns", "interval_ns",
-					      "timeout_ns", "outstanding", "ib_port", "server_ib_port", "mtu",
-					      "queue_pairs", "batch", "cq_moderation", "retry", "rnr_retry",
+	static const char *const counts[] = { "iterations", "duration_ns", "warmup", "warmup_ns", "gap_ns",
+					      "interval_ns", "timeout_ns", "outstanding", "ib_port", "server_ib_port",
+					      "mtu", "queue_pairs", "batch", "cq_moderation", "retry", "rnr_retry",
 					      "timeout_exponent" };
 	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit",
 					     "connection" };

@@ -35,7 +35,8 @@ static void test_defaults(void **state) {
 	assert_int_equal(options.job.n_sizes, 1);
 	assert_int_equal(options.job.sizes[0], 8);
 	assert_int_equal(options.job.iterations, 1000);
-	assert_int_equal(options.job.warmup, 100);
+	assert_int_equal(options.job.warmup, 0);
+	assert_int_equal(options.job.warmup_ns, 200 * NSEC_PER_MSEC);
 	assert_int_equal(options.job.outstanding, 1);
 	assert_int_equal(options.job.definition, DEFINITION_AUTO);
 	assert_int_equal(options.port, 18600);
@@ -70,6 +71,7 @@ static void test_every_value(void **state) {
 	assert_int_equal(options.job.duration_ns, 2 * NSEC_PER_SEC);
 	assert_int_equal(options.job.iterations, 0);
 	assert_int_equal(options.job.warmup, 0);
+	assert_int_equal(options.job.warmup_ns, 0);
 	assert_int_equal(options.job.gap_ns, 10 * NSEC_PER_USEC);
 	assert_int_equal(options.job.completion, COMPLETION_EVENT);
 	assert_int_equal(options.job.clock, CLOCK_KIND_CYCLES);
@@ -84,6 +86,14 @@ static void test_every_value(void **state) {
 	assert_string_equal(options.bind, "::1");
 	assert_int_equal(options.job.timeout_ns, 60 * NSEC_PER_SEC);
 	assert_string_equal(options.host, "fe80::1%eth0");
+
+	/* A bare number counts messages; of two the last holds. */
+	assert_int_equal(parse("lat h --warmup 7 --warmup 1.5s"), 0);
+	assert_int_equal(options.job.warmup, 0);
+	assert_int_equal(options.job.warmup_ns, 1500 * NSEC_PER_MSEC);
+	assert_int_equal(parse("lat h --warmup 1.5s --warmup 7"), 0);
+	assert_int_equal(options.job.warmup, 7);
+	assert_int_equal(options.job.warmup_ns, 0);
 
 	assert_int_equal(parse("bw h --bidirectional --outstanding 8 --rate 5Gb/s --min-gbit 2 --iterations 7"), 0);
 	assert_true(options.job.bidirectional && options.min_gbit == 2);
@@ -348,6 +358,9 @@ static void test_letters_of_units(void **state) {
 	refused("bw h --rate 5gb/s", "did you mean '5Gb/s'?");
 	refused("lat h --duration 5S", "--duration '5S': units are lower case, did you mean '5s'?");
 	refused("lat h --size 5g", "--size '5g' is not understood"); /* 5G would be too much */
+	refused("lat h --warmup 1.5", "--warmup '1.5' is not understood; give a time below a year such as 500ms");
+	refused("lat h --warmup 9000h", "--warmup '9000h'");
+	refused("lat h --warmup 2000000000000000", "--warmup '2000000000000000'");
 	refused("lat h --size k", "--size 'k' is not understood");
 }
 

@@ -60,7 +60,7 @@ _TERMS = {
     "connection": "connection", "completion": "params.completion",
     "bidirectional": "params.bidirectional", "verify": "params.verify",
     "queue_pairs": "params.queue_pairs", "outstanding": "params.outstanding",
-    "gap_us": "params.gap_us",
+    "gap_us": "params.gap_us", "warmup_s": "params.warmup_s",
 }  # fmt: skip
 _RATE = ("has.params.rate", "params.rate.asked", "params.rate.unit")
 #: Of some kinds more: names of params.

@@ -45,8 +45,7 @@ class Placement(Model):
 class Side(Model):
     """One end of a flow.
 
-    `svc_id` and `vni` are in use; `environment` is what its provider read. Without `placement`
-    nothing is said of it.
+    `svc_id` and `vni` are in use; `environment` is what its provider read; `placement`: if known.
     """
 
     host: str | None = None
@@ -103,6 +102,7 @@ class Params(Model):
     iterations: Count | None = None
     duration_s: Number | None = None
     warmup: Count | None = None
+    warmup_s: Number | None = None
     gap_us: Number | None = None
     queue_pairs: Count | None = None
     outstanding: Count | None = None

@@ -142,7 +142,7 @@ def _refusals(test: SuiteTest) -> Iterator[str]:
 
 def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
     """A gap comes after each message, a rate is a floor."""
-    warmup, rate = test.get("warmup", perch_params.WARMUP), test.get("rate")
+    rate = test.get("rate")
     gap = units.seconds(test.get("gap", 0))
     duration = test.get("duration")
     iterations = test.get("iterations", perch_params.ITERATIONS[test.kind])
@@ -152,7 +152,7 @@ def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
         if rate is not None:
             each = max(each, units.pace(rate, size))
         measured = each * iterations if duration is None else units.seconds(duration) + each
-        total += each * warmup + measured
+        total += perch_params.warmup_s(test, each) + measured
     return total
 
 

@@ -16,9 +16,9 @@ _of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
 
 _gpu = re.compile(r"(cuda|rocm|ze)(?::([0-9]+))?")
 
-#: The engine's defaults (perch --help): messages to warm up, and of a measurement by messages;
+#: The engine's defaults (perch --help): time to warm up, messages of a measurement by messages;
 #: messages outstanding; what a reliable queue pair does without an answer.
-WARMUP = 100
+WARMUP = "200ms"
 ITERATIONS = {"latency": 1000, "bandwidth": 5000}
 OUTSTANDING = {"latency": 1, "bandwidth": 64}
 RETRIES = {"retry": 7, "rnr_retry": 7, "timeout_exponent": 14}
@@ -37,6 +37,21 @@ def default(test: SuiteTest, name: str, value: int | None) -> Want:
     """What was not asked for may go unstated, but must not be another than the engine's default."""
     asked = count(test, name)
     return Want(name, value if asked is None else asked, asked is None)
+
+
+def warmup_s(test: SuiteTest, each: float) -> float:
+    """Seconds of the warm-up of one size, whose message (or batch) takes `each`."""
+    asked = test.get("warmup", WARMUP)
+    return asked * each if isinstance(asked, int) else units.seconds(asked) + each
+
+
+def warmup_wants(test: SuiteTest) -> Iterator[Want]:
+    """A number counts messages. An earlier engine's warm-up by default was none of time."""
+    asked = test.get("warmup")
+    if isinstance(asked, int):
+        yield Want("warmup", asked)
+    else:
+        yield Want("warmup_s", units.seconds(asked or WARMUP), asked is None)
 
 
 def drives_card(test: SuiteTest) -> bool:
@@ -118,7 +133,7 @@ def _shared_wants(test: SuiteTest) -> Iterator[Want]:
     yield default(test, "iterations", None if lasts else ITERATIONS[test.kind])
     yield default(test, "outstanding", OUTSTANDING[test.kind])
     yield Want("duration_s", lasts)
-    yield default(test, "warmup", WARMUP)
+    yield from warmup_wants(test)
     yield Want("threads", 1, optional=True)
     yield Want("devices", 1, optional=True)
     yield Want("clock", test.get("clock", "monotonic"), test.get("clock") is None)

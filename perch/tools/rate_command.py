@@ -10,19 +10,20 @@ from perch.model.suite import SuiteTest
 from perch.tools import perch_command
 from perch.tools.command import Command, Cost, Ends, Template, Want, count, duration_s
 from perch.tools.perch_params import (
-    default,
     device_wants,
     inline_want,
     lane_wants,
     memory_wants,
     place_wants,
+    warmup_s,
+    warmup_wants,
 )
 
 BACKENDS = ("verbs", "ofi", "cxi", "tcp")
 
-#: The engine's defaults (engine/src/cli/options.h, engine/src/job/members.c): seconds, messages of
-#: each thread to warm up, messages outstanding on each queue pair, of a list, and for a completion.
-DURATION_S, WARMUP, OUTSTANDING, BATCH, MODERATION = 2.0, 20000, 512, 32, 64
+#: The engine's defaults (engine/src/cli/options.h, engine/src/job/members.c): seconds, messages
+#: outstanding on each queue pair, of a list, and for a completion.
+DURATION_S, OUTSTANDING, BATCH, MODERATION = 2.0, 512, 32, 64
 
 #: What a message costs that does not wait for the one before it, of what a lone one waits
 #: (perch.tools.transfer_command.IN_A_BATCH).
@@ -44,13 +45,13 @@ def _template(test: SuiteTest, devices: int) -> Template:
 
 
 def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
-    threads, warmup = test.get("threads", 1), test.get("warmup", WARMUP)
+    threads = test.get("threads", 1)
     iterations, asked = test.get("iterations"), duration_s(test)
     total = 0.0
     for size in units.sizes(test.params["size"]):
         each = (OF_MANY * cost(1) + cost(size) - cost(1)) * threads
         measured = each * iterations if iterations else (asked or DURATION_S)
-        total += each * warmup + measured
+        total += warmup_s(test, each) + measured
     return total
 
 
@@ -80,7 +81,7 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield Want("bidirectional", False, True)
     yield Want("duration_s", _lasts(test))
     yield Want("iterations", count(test, "iterations"))
-    yield default(test, "warmup", WARMUP)
+    yield from warmup_wants(test)
     yield Want("clock", test.get("clock", "monotonic"), test.get("clock") is None)
     yield from _queue_wants(test)
     yield from memory_wants(test)

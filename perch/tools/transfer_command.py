@@ -22,6 +22,8 @@ from perch.tools.perch_params import (
     named_by,
     place_wants,
     port_wants,
+    warmup_s,
+    warmup_wants,
 )
 
 BACKENDS = ("verbs", "ofi", "cxi", "tcp")
@@ -37,7 +39,7 @@ _NAMED = ("verbs", "cxi")
 BATCH_MAX = 32768
 
 #: The engine's defaults, in batches; and work requests outstanding on each queue pair.
-WARMUP, ITERATIONS = 10, 100
+ITERATIONS = 100
 OUTSTANDING = 512
 
 #: No transfer is cut into more pieces, unless asked for (perch transfer --help).
@@ -148,7 +150,7 @@ def _expect(test: SuiteTest, devices: int) -> list[Expect]:
 
 def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
     """`shared`: pairs that work at the same time on the same cores."""
-    warmup, duration = test.get("warmup", WARMUP), test.get("duration")
+    duration = test.get("duration")
     iterations, verifies = test.get("iterations", ITERATIONS), test.get("verify") is True
     part = ONE_BY_ONE if test.get("consecutive") is True else IN_A_BATCH
     lone, total = cost(1), 0.0
@@ -157,7 +159,7 @@ def _measuring(test: SuiteTest, cost: Cost, shared: int) -> float:
             each = (lone + batch * (part * lone + cost(size) - lone)) * shared
             each += 2 * batch * size / CHECKED_BYTES_S if verifies else 0
             measured = each * iterations if duration is None else units.seconds(duration) + each
-            total += each * warmup + measured
+            total += warmup_s(test, each) + measured
     return total
 
 
@@ -182,7 +184,7 @@ def _batch_wants(test: SuiteTest, expect: Expect, pairs: int) -> Iterator[Want]:
     share = lanes if expect.kind == "sum" else lanes / pairs
     yield Want("duration_s", duration)
     yield Want("iterations", number)
-    yield Want("warmup", count(test, "warmup", WARMUP))
+    yield from warmup_wants(test)
     yield Want("buffer_bytes", count(test, "buffer"))
     yield Want("stride_bytes", count(test, "stride") or size)
     yield Want("chunk_bytes", chunk)

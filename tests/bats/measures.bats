@@ -63,7 +63,13 @@ readonly PERCENTILES='def percentiles_right: .latency_us as $l | {p50: 0.5, p90:
   perch bw --iterations 10 --warmup 500 --size 1000
   holds '.[0].bandwidth.bytes == 10000'
   perch lat --iterations 10 --warmup 0
-  holds '.[0].latency_us.count == 10'
+  holds '.[0].latency_us.count == 10 and .[0].path.claimed_bytes == 2 * 10 * 8'
+  # a time: as many messages as there is time for, whatever is measured behind them
+  perch lat --iterations 10 --warmup 300ms
+  holds '.[0] | .latency_us.count == 10 and .params.warmup == null and .params.warmup_s == 0.3
+    and .path.claimed_bytes > 2 * 11 * 8'
+  perch bw --iterations 10 --warmup 300ms --size 1000
+  holds '.[0] | .bandwidth.bytes == 10000 and .path.claimed_bytes > 11000'
 }
 
 @test "the histogram holds every sample" {

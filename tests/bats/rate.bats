@@ -56,6 +56,9 @@ refused() {
   perch_serve
   rate 0 --duration 200ms --warmup 10
   assert_json out.json '.[0] | .elapsed_s >= 0.2 and .message_rate.messages > 0 and .params.duration_s == 0.2'
+  rate 0 --iterations 100 --warmup 300ms
+  assert_json out.json '.[0] | .message_rate.messages == 100 and .params.warmup_s == 0.3
+    and .path.claimed_bytes > 132 * 64'
   if "$PERCH" --version | grep -q ofi; then
     rate 0 --backend ofi --provider tcp --iterations 500 --warmup 10
     assert_json out.json '.[0] | .backend == "ofi" and .message_rate.messages == 500'

@@ -35,7 +35,7 @@ def _job() -> Callable[..., dict[str, Any]]:
 
 
 #: What a plan leaves open, and the engine does not choose by what it finds.
-OPEN = ("outstanding", "warmup", "threads", "devices", "iterations", "clock", "memory", "huge")
+OPEN = ("outstanding", "warmup_s", "threads", "devices", "iterations", "clock", "memory", "huge")
 
 
 @pytest.mark.parametrize(("kind", "word"), [("latency", "lat"), ("bandwidth", "bw")])

@@ -57,7 +57,7 @@ STATED: dict[str, Any] = {
     "connection": "RC",
     "params": {
         "size_bytes": 8, "completion": "busy", "verify": False, "bidirectional": False,
-        "duration_s": 2.0, "warmup": 20000, "queue_pairs": 1, "threads": 1, "outstanding": 512,
+        "duration_s": 2.0, "warmup_s": 0.2, "queue_pairs": 1, "threads": 1, "outstanding": 512,
         "batch": 32, "cq_moderation": 64, "tx_memory": "host", "rx_memory": "host",
         "retry": 7, "rnr_retry": 7, "timeout_exponent": 14, "sl": 0, "traffic_class": 0,
     },
@@ -77,7 +77,7 @@ def why(stated: dict[str, Any], more: dict[str, Any] | None = None) -> str | Non
 def test_an_output_states_the_load_that_the_plan_asks_for() -> None:
     assert why({}) is None
     for name, other in {"threads": 2, "queue_pairs": 4, "batch": 1, "cq_moderation": 1,
-                        "outstanding": 64, "duration_s": 1.0, "warmup": 0}.items():  # fmt: skip
+                        "outstanding": 64, "duration_s": 1.0, "warmup_s": 1.0}.items():  # fmt: skip
         assert name in (why({name: other}) or ""), name
     assert why({"threads": 8, "batch": 16}, {"threads": 8, "batch": 16}) is None
     # lists and moderation are no longer than what is outstanding, unless given

@@ -139,7 +139,7 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 		.warmup = warmup,
 		.half_round_trip = c->half_round_trip,
 		.count = warmup ? c->job.warmup : c->job.iterations,
-		.duration_ns = warmup ? 0 : duration_ns,
+		.duration_ns = warmup ? c->job.warmup_ns : duration_ns,
 	};
 	e = verify_prepare(r);
 	if (e < 0)
@@ -238,7 +238,7 @@ static int measure_size(struct client *c, uint64_t size) {
 	c->current = &r;
 	c->run.on_stall = write_stalled;
 	progress_step("%llu bytes", (unsigned long long) size);
-	if (c->job.warmup > 0)
+	if (job_warms_up(&c->job))
 		e = run_phase(c, size, true, 0, &r);
 	if (e == 0) {
 		progress_begin();
@@ -314,7 +314,7 @@ static int measure_soak(struct client *c) {
 
 	c->current = &warm;
 	c->run.on_stall = write_stalled;
-	if (c->job.warmup > 0)
+	if (job_warms_up(&c->job))
 		e = run_phase(c, warm.size, true, 0, &warm);
 	if (e < 0)
 		return e;

@@ -264,9 +264,7 @@ static void set_defaults(enum command command, struct options *o) {
 		      : command == COMMAND_BW	  ? KIND_BANDWIDTH
 						  : KIND_LATENCY;
 	o->job.op = job_has_lanes(&o->job) ? OP_WRITE : OP_SEND;
-	o->job.warmup = command == COMMAND_TRANSFER ? OPTIONS_TRANSFER_WARMUP
-			: command == COMMAND_RATE   ? OPTIONS_RATE_WARMUP
-						    : OPTIONS_WARMUP;
+	o->job.warmup_ns = OPTIONS_WARMUP_MS * NSEC_PER_MSEC;
 	if (command_measures(command))
 		(void) copy_string(o->job.backend, sizeof(o->job.backend), "tcp");
 	(void) parse_quantiles("0.5,0.9,0.95,0.99,0.999,0.9999", o->quantiles, OPTIONS_QUANTILES_MAX,

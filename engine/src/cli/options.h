@@ -14,13 +14,12 @@ enum {
 	OPTIONS_PORT = 18600,           /* in no /etc/services, and below Linux's ephemeral range (32768) */
 	OPTIONS_LAT_ITERATIONS = 1000,  /* 10 samples above p99: the fewest that support it */
 	OPTIONS_BW_ITERATIONS = 5000,   /* as perftest(1)'s ib_write_bw */
-	OPTIONS_WARMUP = 100,
+	/* ms: clocks of cores and rates of congestion control need tens of them to settle */
+	OPTIONS_WARMUP_MS = 200,
 	OPTIONS_BW_OUTSTANDING = 64,    /* covers 64 x 64 KiB: twice the bandwidth-delay product of 100 Gb/s x 150 us */
 	OPTIONS_TRANSFER_ITERATIONS = 100,      /* batches, of which one may have 32768 transfers */
-	OPTIONS_TRANSFER_WARMUP = 10,           /* a tenth of them */
 	OPTIONS_TRANSFER_OUTSTANDING = 512,     /* of one queue pair, far above a round trip; shm queues 1024 */
 	OPTIONS_RATE_DURATION_S = 2,            /* a start and an end of milliseconds, of which a thousandth is left */
-	OPTIONS_RATE_WARMUP = 20000,            /* of each thread: every queue pair goes round its ring many times */
 	/* lists and completions above which a device's cost for each is below a tenth of that for its messages */
 	OPTIONS_RATE_BATCH = 32,
 	OPTIONS_RATE_MODERATION = 64,

@@ -91,8 +91,8 @@ static int run_part(struct leader *l, bool warming) {
 
 	x->warming = warming;
 	x->goal = warming ? x->job.warmup : x->job.iterations;
-	x->duration_ticks = clock_ticks_of(&x->lanes[0]->run.clock, x->job.duration_ns);
-	if (warming && x->job.warmup == 0)
+	x->duration_ticks = clock_ticks_of(&x->lanes[0]->run.clock, warming ? x->job.warmup_ns : x->job.duration_ns);
+	if (warming && !job_warms_up(&x->job))
 		return 0;
 	e = transfer_start(x, transfer_initiate);
 	if (e < 0) {

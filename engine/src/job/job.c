@@ -384,7 +384,8 @@ static int validate_load(const struct job *job) {
 	if (job->rate_unit != RATE_NONE && !(isfinite(job->rate) && job->rate > 0))
 		return failure(-EINVAL, EXIT_USAGE, "--rate must be above 0");
 	/* Counters that a wrap could overtake: 2^62 ns are 146 years. */
-	if ((job->duration_ns | job->gap_ns | job->interval_ns | job->timeout_ns) >> 62 || job->timeout_ns == 0)
+	if ((job->duration_ns | job->warmup_ns | job->gap_ns | job->interval_ns | job->timeout_ns) >> 62 ||
+	    job->timeout_ns == 0)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "a time is out of range: above 0 for --timeout, below 146 years for all");
 	return 0;

@@ -185,7 +185,8 @@ struct job {
 	size_t n_sizes;
 	uint64_t iterations;                    /* 0: duration mode */
 	uint64_t duration_ns;                   /* 0: iteration mode */
-	uint64_t warmup;                        /* messages, each size */
+	/* before each size: messages, or a time; neither: none */
+	uint64_t warmup, warmup_ns;
 	uint64_t gap_ns;
 	bool barrier;                           /* lat: the ends meet on the control connection before each message */
 	uint32_t outstanding;
@@ -263,6 +264,10 @@ struct job {
 	/* "K/N": each of these devices has N such jobs, and this one is number K of its device; empty: 1/1 */
 	char slot[JOB_NAME_MAX], server_slot[JOB_NAME_MAX];
 };
+
+static inline bool job_warms_up(const struct job *job) {
+	return job->warmup > 0 || job->warmup_ns > 0;
+}
 
 /* Entries of a list between commas; an empty text has one, which is empty. */
 uint32_t job_list_length(const char *list);

@@ -92,6 +92,22 @@ static int set_rate(struct job *job, const char *value) {
 	return parse_rate(value, &job->rate_unit, &job->rate);
 }
 
+/* A bare number counts messages, as perftest's and HPE's --warmup do. */
+static int set_warmup(struct job *job, const char *value) {
+	uint64_t n = 0, ns = 0;
+	int r = parse_u64(value, &n);
+
+	if (r == -EINVAL)
+		r = parse_duration(value, 0, &ns);
+	if (r < 0)
+		return r;
+	if (n > COUNT_MAX || ns > JOB_TIME_MAX)
+		return -ERANGE;
+	job->warmup = n;
+	job->warmup_ns = ns;
+	return 0;
+}
+
 /* What this machine has is asked where it is measured: the command may be meant for another. */
 static int set_cpus(char ret[JOB_CPUS_TEXT], const char *value) {
 	int r = job_check_cpu(value);
@@ -292,11 +308,11 @@ const struct option_entry job_members[] = {
 	  .help = "Time to measure for each size, such as 5s or 2m; excludes --iterations.", .fallback = "2s for rate",
 	  .type = OPTION_DURATION, MEMBER(duration_ns), .min = 1, .max = JOB_TIME_MAX, .unit = NSEC_PER_SEC,
 	  .accepts = "a time above 0 and below a year such as 500ms, 10s, 5m or 1h (a bare number is seconds)" },
-	{ .name = "warmup", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
-	  .help = "Messages (transfer: batches) before the measurement, for each size.",
-	  .fallback = "100; 10 batches; 20000 of each thread for rate", .type = OPTION_COUNT, MEMBER(warmup),
-	  .max = COUNT_MAX,
-	  .accepts = "a whole number of messages from 0 to 1000000000000000" },
+	{ .name = "warmup", .metavar = "TIME", .section = SECTION_PACE, .commands = EVERY,
+	  .help = "Time before the measurement of each size, such as 500ms; a bare number counts messages "
+		  "(transfer: batches; rate: of each thread).", .fallback = "200ms", .type = OPTION_CUSTOM,
+	  .set_job = set_warmup, MEMBER(warmup),
+	  .accepts = "a time below a year such as 500ms or 2s, or messages from 0 to 1000000000000000" },
 	{ .name = "gap", .metavar = "TIME", .section = SECTION_PACE, .commands = FOR(LAT),
 	  .help = "Pause between two messages; a bare number is microseconds.", .fallback = "0",
 	  .type = OPTION_DURATION, MEMBER(gap_ns), .max = 60 * NSEC_PER_SEC, .unit = NSEC_PER_USEC,
@@ -558,6 +574,7 @@ const struct option_entry job_members[] = {
 	{ MEMBER(kind), .names = kind_names },
 	{ MEMBER(rate_unit), .names = rate_unit_names },
 	{ MEMBER(timeout_ns) },
+	{ MEMBER(warmup_ns) },
 	{ MEMBER(fabric_class), .names = fabric_class_names, .choice = JOB_OPTION_FABRIC_CLASS,
 	  .label = "traffic-class by name" },
 };

@@ -253,7 +253,8 @@ int phase_from_json(const struct job *job, const json_t *json, struct phase *ret
 			"half_round_trip", &half, "count", &count, "duration_ns", &duration);
 	/* The arena has room for the job's largest size and no more. */
 	if (e < 0 || size <= 0 || (uint64_t) size > job_largest_size(job) || count < 0 || duration < 0 ||
-	    (uint64_t) duration > job->duration_ns || (uint64_t) size % job_word_bytes(job) != 0 ||
+	    (uint64_t) duration > (warmup ? job->warmup_ns : job->duration_ns) ||
+	    (uint64_t) size % job_word_bytes(job) != 0 ||
 	    (half && (job->kind != KIND_LATENCY || (!op_is_send(job->op) && !op_is_write(job->op)))))
 		return failure(-EBADMSG, EXIT_PEER, "the peer asked for a phase that its job does not allow; refused");
 	*ret = (struct phase) { .size = (uint64_t) size, .warmup = warmup, .half_round_trip = half,

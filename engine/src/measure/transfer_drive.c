@@ -124,10 +124,8 @@ static inline int advance(struct lane *l) {
 
 /* Whether a lane that has just ended a batch is through with this part of the phase. */
 static inline bool is_over(const struct transfer *x, const struct lane *l) {
-	if (x->warming)
-		return l->batches >= x->job.warmup;
 	if (x->goal)
-		return atomic_load_explicit(&x->left, memory_order_relaxed) == 0;
+		return x->warming ? l->batches >= x->goal : atomic_load_explicit(&x->left, memory_order_relaxed) == 0;
 	return l->ended - x->start_ticks >= x->duration_ticks;
 }
 

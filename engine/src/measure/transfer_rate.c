@@ -86,7 +86,7 @@ static int look(struct lane *l, bool *over) {
 
 	if (atomic_load_explicit(&x->stop, memory_order_relaxed))
 		return -ECANCELED;
-	if (!*over && !x->warming && !x->goal && clock_ticks(&l->run.clock) - x->start_ticks >= x->duration_ticks) {
+	if (!*over && !x->goal && clock_ticks(&l->run.clock) - x->start_ticks >= x->duration_ticks) {
 		*over = true;
 		end_soon(l);
 	}

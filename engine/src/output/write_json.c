@@ -171,7 +171,8 @@ json_t *params_json(const struct result *r, const struct backend_facts *facts) {
 	put(o, "size_bytes", json_integer((json_int_t) r->size));
 	put(o, "iterations", count_or_null(j->iterations));
 	put(o, "duration_s", j->duration_ns ? json_real((double) j->duration_ns / 1e9) : json_null());
-	put(o, "warmup", json_integer((json_int_t) j->warmup));
+	put(o, "warmup", j->warmup_ns ? json_null() : json_integer((json_int_t) j->warmup));
+	put(o, "warmup_s", j->warmup_ns ? json_real((double) j->warmup_ns / 1e9) : json_null());
 	put(o, "gap_us", json_real((double) j->gap_ns / 1e3));
 	put(o, "queue_pairs", json_integer(j->queue_pairs));
 	put(o, "outstanding", json_integer(j->outstanding));
