@@ -271,13 +271,15 @@ def faults(plan: Plan) -> Iterator[str]:
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """A large plan has a million objects and no cycle: looking for some takes most of the time."""
+    was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if was_on:
+            gc.enable()
 
 
 _Document = TypeVar("_Document", PlanDocument, RetryDocument)
@@ -349,7 +351,7 @@ def read_plan(path: Path) -> Plan:
     text = _text(path)
     head = document(text, path.name)
     _refuse((*_host_faults(head), *_test_faults(head)), path.name)
-    with _without_collector():
+    with without_collector():
         maker = Flows(head)
         lines = flow_lines(_text(path.with_name(ROUNDS)), head.rounds)
         rounds = list(_rounds(maker, lines, ROUNDS))

@@ -251,7 +251,8 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
     """
     with _outputs(root) as work:
         try:
-            return _judge(root, work), None
+            with planned.without_collector():
+                return _judge(root, work), None
         except PerchError as error:
             if error.code != ExitCode.INCONCLUSIVE:
                 raise
