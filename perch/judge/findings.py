@@ -7,15 +7,14 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
-from perch.home import HOME
+from perch.judge.jq_program import whole
 from perch.model.figures import encode
-
-JQ = HOME / "reports/jq"
 
 #: The areas of checks in the order in which their findings are shown; each is
 #: reports/jq/hosts/AREA.jq.
@@ -30,7 +29,8 @@ DEADLINE_S = 600
 #: What one area finds on all hosts, a line each on standard input.
 OF_AREA = """
 import "hosts/area" as area; import "hosts/{area}" as this;
-[inputs] | area::judged("{area}"; .host as $host | .raw | this::findings($host); this::between(.))
+[., inputs]
+| area::judged("{area}"; .host as $host | .raw | this::findings($host); this::between(.))
 """
 
 #: Differences between hosts that should be alike, from the findings of all areas.
@@ -78,8 +78,8 @@ def areas(*, machine: bool, slingshot: bool) -> list[str]:
     return [*(AREAS[:3] if machine else []), *(AREAS[3:] if slingshot else [])]
 
 
-def _start(program: list[str], document: str) -> subprocess.Popen[bytes]:
-    command = ["jq", "-L", str(JQ), "-c", *program, document]
+def _start(program: Path, document: Path) -> subprocess.Popen[bytes]:
+    command = ["jq", "-c", "-f", str(program), str(document)]
     try:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -107,22 +107,24 @@ def _answer(area: str, process: subprocess.Popen[bytes]) -> bytes:
     return output
 
 
-def _answers(programs: Mapping[str, list[str]], text: bytes) -> list[bytes]:
+def _answers(programs: Mapping[str, str], text: bytes) -> list[bytes]:
     """What each program prints of the same input.
 
     They run at the same time, and none outlives this call.
     """
-    with tempfile.NamedTemporaryFile(prefix="perch-hosts-") as file, ExitStack() as ended:
-        file.write(text)
-        file.flush()
+    with tempfile.TemporaryDirectory(prefix="perch-hosts-") as folder, ExitStack() as ended:
+        document = Path(folder) / "document"
+        document.write_bytes(text)
         running: dict[str, subprocess.Popen[bytes]] = {}
-        for area, program in programs.items():
-            running[area] = ended.enter_context(_start(program, file.name))
+        for n, (area, program) in enumerate(programs.items()):
+            file = Path(folder) / f"{n}.jq"
+            file.write_text(whole(program), encoding="utf-8")
+            running[area] = ended.enter_context(_start(file, document))
             ended.callback(running[area].kill)
         return [_answer(area, process) for area, process in running.items()]
 
 
-def answer(what: str, program: list[str], text: bytes) -> bytes:
+def answer(what: str, program: str, text: bytes) -> bytes:
     """What one jq program prints of `text`. `what` names it in messages."""
     (said,) = _answers({what: program}, text)
     return said
@@ -171,7 +173,7 @@ def _judged(questions: list[Question]) -> dict[str, list[Document]]:
     """The same of answers that can be judged."""
     asked = [area for area in AREAS if any(area in question.areas for question in questions)]
     text = b"".join(encode(question) + b"\n" for question in questions)
-    programs = {area: ["-n", OF_AREA.format(area=area)] for area in asked}
+    programs = {area: OF_AREA.format(area=area) for area in asked}
     found = [_found.decode(answer) for answer in _answers(programs, text)]
     of_host: dict[str, list[Document]] = {
         question.host["name"]: [
@@ -193,4 +195,4 @@ def _judged(questions: list[Question]) -> dict[str, list[Document]]:
 
 
 def _between(alike: list[Document]) -> list[Document]:
-    return _documents.decode(answer("between hosts", [BETWEEN], encode(alike)))
+    return _documents.decode(answer("between hosts", BETWEEN, encode(alike)))

@@ -8,6 +8,7 @@ import msgspec
 
 from perch.judge import findings
 from perch.judge.hosts import ENVIRONMENTS
+from perch.judge.jq_program import JQ
 from perch.judge.raw import RawFiles
 from perch.model.figures import encode
 from perch.model.plan import Plan, PlanHost
@@ -84,5 +85,5 @@ def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
 
 def judged(asked: Document) -> SwitchFacts:
     """What jq finds on switches. `asked`: as reports/jq/switches/findings.jq takes it."""
-    program = ["-f", str(findings.JQ / "switches/findings.jq")]
+    program = (JQ / "switches/findings.jq").read_text(encoding="utf-8")
     return _facts.decode(findings.answer("switches", program, encode(asked)))
