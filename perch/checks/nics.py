@@ -9,31 +9,21 @@ import polars as pl
 from perch.checks import RunView, check, design, first, names, plural
 from perch.checks.remedies import for_soak
 from perch.model.plan import Flow, Plan
-from perch.model.record import ROLES
 from perch.model.verdict import Bound, Check
 from perch.plan import rails
 
 
-def used_by(flows: Iterable[Flow]) -> dict[str, set[int]]:
-    """Of each host the places of the devices that these flows use; the null backend uses none."""
-    return rails.in_use(
+def used_by(plan: Plan, flows: Iterable[Flow]) -> dict[str, set[int]]:
+    """Of each host the places of the devices that these flows use; the null backend uses none.
+
+    A host without perch_devices has no places: no flow of its uses an RDMA device.
+    """
+    used = rails.in_use(
         ((flow.client, flow.server), flow.rail, flow.devices)
         for flow in flows
         if flow.backend != "null"
     )
-
-
-def _chosen(run: RunView, devices: dict[str, tuple[str, ...]]) -> dict[str, set[int]]:
-    """Of hosts without perch_devices the places of those that records name: the engine's choice."""
-    ends = (
-        run.records.select(host=f"{role}.host", device=f"{role}.device").unique() for role in ROLES
-    )
-    named = set(pl.concat(ends).iter_rows())
-    return {
-        host: {at for at, one in enumerate(of_host) if (host, one) in named}
-        for host, of_host in devices.items()
-        if not run.plan.hosts[host].devices
-    }
+    return {host: places for host, places in used.items() if plan.hosts[host].devices}
 
 
 def _devices(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -73,7 +63,7 @@ def _told(alike: dict[_Use, list[str]]) -> str:
 def _in_vain(run: RunView, devices: dict[str, tuple[str, ...]]) -> Check | None:
     """NICs whose planned flows did not measure."""
     ok = set(run.records.filter(pl.col("status") == "ok")["flow"])
-    used = used_by(flow for flow in run.plan.flows() if flow.id in ok) | _chosen(run, devices)
+    used = used_by(run.plan, (flow for flow in run.plan.flows() if flow.id in ok))
     alike = _unused(devices, used)
     if not alike:
         return None
@@ -92,14 +82,14 @@ def _in_vain(run: RunView, devices: dict[str, tuple[str, ...]]) -> Check | None:
 @check(
     family="nics",
     order=35,
-    columns=("flow", "status", *(f"{role}.{key}" for role in ROLES for key in ("host", "device"))),
+    columns=("flow", "status"),
     source=design("NICs that no flow uses are named"),
 )
 def nics(run: RunView) -> Iterator[Check]:
     devices = _devices(run.plan)
     if not devices:
         return
-    used = used_by(run.plan.flows()) | _chosen(run, devices)
+    used = used_by(run.plan, run.plan.flows())
     alike = _unused(devices, used)
     every = sum(len(of_host) for of_host in devices.values())
     if not alike and (in_vain := _in_vain(run, devices)):

@@ -142,8 +142,11 @@ _OF_LOSSLESS = ("packets-retried", "messages-lost", "large-messages-lost")
 
 
 def with_traits(limits: dict[str, Any], hosts: Iterable[Host]) -> dict[str, Any]:
-    """The run's limits, where a fabric that is not lossless is only shown what it loses."""
-    if all(host.traits.get("lossless") is not False for host in hosts):
+    """The run's limits, where a fabric that is not lossless is only shown what it loses.
+
+    Where some of the hosts do not say so, all are held to the bounds of one that is.
+    """
+    if any(host.traits.get("lossless") is not False for host in hosts):
         return limits
     return {**limits, "limits": [_of_lossy(one) for one in limits["limits"]]}
 

@@ -41,6 +41,10 @@ MANAGEMENT = "a management port (default route)"
 NAMED = 3
 
 
+#: Backends of the engine that drive RDMA NICs.
+_BY_DEVICE = frozenset({"verbs", "cxi"})
+
+
 class UndiscoveredError(PerchError):
     """Only the hosts can say which devices these are, and nobody has asked them yet."""
 
@@ -58,6 +62,22 @@ def _undiscovered(host: Host, word: str) -> PerchError:
     why = f"perch_devices has '{word}', and the host was not asked for its devices"
     remedy = "give plan_devices, the inputs/devices.json of a run; or run without plan_only"
     return UndiscoveredError(ExitCode.USAGE, why, place=f"host {host.name}", remedy=remedy)
+
+
+def check_named(hosts: Iterable[Host]) -> None:
+    """Raises PerchError where a host names none of the NICs that its backends drive."""
+    unsaid = [
+        host.name
+        for host in hosts
+        if host.fabric in _LINES and not host.devices and _BY_DEVICE & {*host.backends}
+    ]
+    if unsaid:
+        raise PerchError(
+            ExitCode.USAGE,
+            "perch_devices is missing, and the host has RDMA NICs to measure",
+            place=f"host {names(unsaid, NAMED)}",
+            remedy=f"name the NICs under test, or give [{ACTIVE}] for all active ones",
+        )
 
 
 def _limit(without: Iterable[str]) -> str:
@@ -197,6 +217,18 @@ def _port(device: Device) -> tuple[str, int]:
     return device.device, device.port or 1
 
 
+def _check_gid(host: Host, given: Mapping[str, Any], device: Device) -> None:
+    """Raises PerchError where the inventory's GID is none of the device's."""
+    index, has = given.get("gid_index"), [str(gid.index) for gid in device.gids]
+    if index is not None and has and str(index) not in has:
+        raise _refusal(
+            host,
+            f"perch_devices has {device.device} with gid_index {index}, and it has "
+            + names(has, NAMED),
+            "see 'perch devices' there, or show_gids",
+        )
+
+
 def _resolved(host: Host, found: Devices | None) -> Iterator[dict[str, Any]]:
     """What is named before a choice is not chosen once more. Raises PerchError."""
     said = found.hosts.get(host.name) if found is not None else None
@@ -205,13 +237,15 @@ def _resolved(host: Host, found: Devices | None) -> Iterator[dict[str, Any]]:
         word = str(given["name"])
         if not is_choice(word):
             if said is not None and host.fabric in _LINES:
-                _matching(host, word, said, _key(given)[1])
+                for one in _matching(host, word, said, _key(given)[1]):
+                    _check_gid(host, given, one)
             seen.add(_key(given))
             yield given
             continue
         if said is None:
             raise _undiscovered(host, word)
         for one in _matching(host, word, said):
+            _check_gid(host, given, one)
             ports = sum(line.device == one.device for line in of_fabric(host, said))
             settings = _settings(one, ports) | {k: v for k, v in given.items() if k != "name"}
             if _key(settings) not in seen:

@@ -127,16 +127,27 @@ def _incapable(one: PlannedTest) -> Iterator[Excluded]:
 
 def _alone(one: PlannedTest, pairs: Iterable[Pair]) -> Iterator[Excluded]:
     """Devices that the test asks for, and that have no partner at the other end of a flow."""
-    hosts = one.fleet.hosts
-
-    def why(client: str, server: str) -> str | None:
-        if len(one.rails(client, server)) <= (one.test.rails == "together"):
-            return None
-        return ", ".join(rails.alone(one.test, hosts[client], hosts[server])) or None
-
-    for ends, left in _by_hosts(pairs, one.fleet.likeness, why):
-        reason = "the other host has no partner for it; add one to its perch_devices"
-        yield Excluded(f"{left} in {one.test.name}", f"{ends}: {reason}")
+    hosts, likeness = one.fleet.hosts, one.fleet.likeness
+    # of two kinds of hosts: the devices of the first, and hosts of both
+    found: dict[tuple[Hashable, Hashable], tuple[str, set[str], set[str]]] = {}
+    for pair in pairs:
+        for owner, other in (pair, pair[::-1]):
+            key = likeness[owner], likeness[other]
+            if key not in found:
+                few = len(one.rails(*pair)) <= (one.test.rails == "together")
+                left = [] if few else rails.alone(one.test, hosts[owner], hosts[other])
+                found[key] = ", ".join(left), set(), set()
+            if found[key][0]:
+                found[key][1].add(owner)
+                found[key][2].add(other)
+    for left, owners, others in found.values():
+        if left:
+            mine, theirs = (
+                _hosts(name for name in hosts if name in ends) for ends in (owners, others)
+            )
+            have = "has" if len(others) == 1 else "have"
+            why = f"{theirs} {have} no partner for it; add one to perch_devices there"
+            yield Excluded(f"{left} in {one.test.name}", f"{mine}: {why}")
 
 
 def _left_out(tests: Sequence[PlannedTest], fleet: Fleet) -> Iterator[Excluded]:

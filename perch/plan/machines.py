@@ -59,3 +59,13 @@ def check_places(
             for fault in of(key, str(named), machines[host]):
                 place = f"test {test.name}, host {host}"
                 raise PerchError(ExitCode.USAGE, fault.why, place=place, remedy=fault.remedy)
+
+
+def check_together(test: SuiteTest, rails: int) -> None:
+    """Raises PerchError where the test names fewer CPUs than processes that work at once."""
+    for key in ("cpu", "server_cpu"):
+        named = test.params.get(key, "auto")
+        if named not in _CHOICES and len(cpus(str(named))) < rails:
+            why = f"{key} is {named}, and {rails} rails together need a CPU each"
+            remedy = f"name {rails} CPUs, or leave {key} out"
+            raise PerchError(ExitCode.USAGE, why, place=f"test {test.name}", remedy=remedy)

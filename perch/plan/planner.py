@@ -136,6 +136,7 @@ def hosts_of(inputs: Inputs) -> dict[str, Host]:
     named = {name: host(name, given) for name, given in inputs.hosts.items()}
     bought.check_rates(named.values())
     bought.check_traits(named.values())
+    discovery.check_named(named.values())
     return named
 
 
@@ -169,6 +170,8 @@ def _check_places(
 ) -> None:
     """Raises PerchError."""
     for number, one in enumerate(tests):
+        if one.test.rails == "together":
+            machines.check_together(one.test, max(map(len, one.rounds), default=0))
         if inputs.devices is not None and machines.names_places(one.test):
             parts = (part for parts in rounds for part in parts if part.test == number)
             pairs = (pair for part in parts for pair in part.pairs)

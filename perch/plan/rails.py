@@ -138,15 +138,14 @@ def between(test: SuiteTest, client: Host, server: Host) -> list[int]:
     return [rail for rail in places_of(asked, client.devices) if rail in theirs]
 
 
-def alone(test: SuiteTest, client: Host, server: Host) -> list[str]:
-    """The devices that the test asks for and that have no partner at the other end, by name."""
+def alone(test: SuiteTest, host: Host, other: Host) -> list[str]:
+    """The devices of `host` that the test asks for and that have no partner at `other`, by name."""
     asked = test.params.get("devices")
-    mine, theirs = places_of(asked, client.devices), places_of(asked, server.devices)
+    theirs = places_of(asked, other.devices)
     return [
         str(host.devices[at]["name"])
-        for host, own, other in ((client, mine, theirs), (server, theirs, mine))
-        for at in own
-        if at not in other and asked is not None
+        for at in places_of(asked, host.devices)
+        if at not in theirs and asked is not None
     ]
 
 

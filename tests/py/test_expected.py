@@ -102,6 +102,20 @@ def test_hosts_of_one_fabric_that_contradict_each_other_about_a_trait_are_named(
     assert planned([suite_test()], inventory).flows()
 
 
+def test_bounds_of_losses_stay_unless_every_host_has_a_lossy_network() -> None:
+    packets_retried = {"id": "packets-retried", "severity": "required", "bound": {"max": 0}}
+    limits = {"limits": [{**packets_retried, "source": "S", "from": "roce.yml"}]}
+    said = planned([suite_test()], hosts(2, perch_fabric_traits={"lossless": False}))
+    inventory = hosts(2)
+    inventory["h0"]["perch_fabric_traits"] = {"lossless": False}
+    one_says = planned([suite_test()], inventory)
+
+    def severity(of: Any) -> str:
+        return str(bought.with_traits(limits, of.fleet.hosts.values())["limits"][0]["severity"])
+
+    assert (severity(said), severity(one_says)) == ("advisory", "required")
+
+
 def of_hosts(fabric: str, *rates: float | None, **more: Any) -> list[Any]:
     given = {
         name: {**one, "perch_link_gbit_s": rate}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from perch.errors import PerchError
+from perch.errors import ExitCode, PerchError
 from perch.plan.discovery import UndiscoveredError, said
 from perch.plan.planner import Planned
 from perch.plan.rounds import plan_document
@@ -124,9 +124,9 @@ def test_a_nic_that_fell_off_the_bus_would_shift_its_rails() -> None:
 
 
 def test_a_discovered_device_is_as_an_inventory_would_name_it() -> None:
-    found = plan([{"name": "mlx5_9*", "gid_index": 7}, "mlx5_10*"])
+    found = plan([{"name": "mlx5_9*", "gid_index": 2}, "mlx5_10*"])
     assert found.fleet.hosts["h0"].devices == [
-        {"name": "mlx5_9", "netdev": "eth1", "gid_index": 7},
+        {"name": "mlx5_9", "netdev": "eth1", "gid_index": 2},
         {"name": "mlx5_10", "netdev": "eth2", "gid_index": 3},
     ]
     argv = flows(found)[1]["client_argv"]
@@ -174,9 +174,22 @@ def test_each_device_that_is_left_out_is_excluded_by_name() -> None:
     assert not any("ib0" in why for _, why in found)
 
 
-def test_a_host_that_names_no_device_leaves_all_out() -> None:
-    said = excluded(plan([]))
-    assert ("every test", "no flow uses mlx5_9 of h0, h1: not in perch_devices") in said
+@pytest.mark.parametrize("asked", [{"h0": OF_A_HOST, "h1": OF_A_HOST}, None])
+def test_a_host_that_says_not_which_nics_are_under_test_is_refused(asked: Any) -> None:
+    with pytest.raises(PerchError) as refused:
+        plan([], asked=asked)
+    assert refused.value.code == ExitCode.USAGE
+    assert str(refused.value) == (
+        "host h0, h1: perch_devices is missing, and the host has RDMA NICs to measure; name the "
+        "NICs under test, or give [active] for all active ones"
+    )
+
+
+def test_without_rdma_among_its_backends_a_host_need_name_none() -> None:
+    """Its NICs are named as not measured."""
+    said = {"schema": "perch.devices/1", "recorded": "2026-01-01T00:00:00Z"}
+    found = planned([suite_test()], hosts(2), devices=said | {"hosts": {"h0": OF_A_HOST}})
+    assert ("every test", "no flow uses mlx5_9 of h0: not in perch_devices") in excluded(found)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +231,17 @@ def test_a_choice_that_cannot_be_is_refused(choice: Any, found: Any, why: str) -
     with pytest.raises(PerchError) as refused:
         plan(choice, *found)
     assert str(refused.value) == why
+
+
+@pytest.mark.parametrize("word", ["mlx5_9", "mlx5_9*", "0000:01:00.0"])
+def test_a_gid_that_its_device_lacks_is_refused(word: str) -> None:
+    with pytest.raises(PerchError) as refused:
+        plan([{"name": word, "gid_index": 77}])
+    assert str(refused.value) == (
+        "host h0: perch_devices has mlx5_9 with gid_index 77, and it has 2, 3; "
+        "see 'perch devices' there, or show_gids"
+    )
+    assert plan([{"name": word, "gid_index": "3"}]).flows()
 
 
 HAS = "; it has mlx5_9 (0000:01:00.0), mlx5_10 (0000:02:00.0)"
@@ -303,7 +327,7 @@ def test_a_plan_says_where_its_devices_are_from() -> None:
     ):
         found = plan(["mlx5_0"], asked=asked)
         assert said(found.fleet.hosts, found.inputs.devices, file) == words
-    found = plan([], asked=None)
+    found = planned([suite_test()], hosts(2))
     assert said(found.fleet.hosts, None, "") == ""
 
 
@@ -341,3 +365,24 @@ def test_a_place_that_a_host_lacks_is_refused_by_name(params: Any, why: str) -> 
 def test_each_end_is_asked_for_its_own_places_only() -> None:
     assert placed(cpu="8-15", numa=0, server_cpu="0-7").flows() == 1
     assert placed(cpu="off", numa="auto", server_cpu="auto").flows() == 1
+
+
+def test_rails_together_need_a_cpu_each() -> None:
+    inventory = hosts(
+        2, perch_backends=["verbs"], perch_devices=[{"name": f"m{i}"} for i in range(2)]
+    )
+
+    def together(**params: Any) -> Planned:
+        test = {"backend": "verbs", "kind": "bandwidth", "rails": "together"}
+        params |= {"size": 8, "devices": "all"}
+        return planned([suite_test(**test, params=params)], inventory)
+
+    for key in ("cpu", "server_cpu"):
+        with pytest.raises(PerchError) as error:
+            together(**{key: "2"})
+        assert str(error.value) == (
+            f"test t: {key} is 2, and 2 rails together need a CPU each; "
+            f"name 2 CPUs, or leave {key} out"
+        )
+        assert together(**{key: "2,4"}).flows() == 2
+        assert together(**{key: "off"}).flows() == 2
