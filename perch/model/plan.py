@@ -240,6 +240,14 @@ class Excluded(Model):
     nic: str | None = None
 
 
+def by_reason(excluded: Iterable[Excluded]) -> dict[str, list[str]]:
+    """What is not measured for one reason, by the reason."""
+    found: dict[str, list[str]] = {}
+    for one in excluded:
+        found.setdefault(one.reason, []).append(one.test)
+    return found
+
+
 class RoundsFile(Model):
     """What rounds.jsonl must be: its lines, their flows, and its hash."""
 

@@ -135,8 +135,8 @@ def _alone(one: PlannedTest, pairs: Iterable[Pair]) -> Iterator[Excluded]:
             key = likeness[owner], likeness[other]
             if key not in found:
                 few = len(one.rails(*pair)) <= (one.test.rails == "together")
-                left = [] if few else rails.alone(one.test, hosts[owner], hosts[other])
-                found[key] = ", ".join(left), set(), set()
+                unmet = [] if few else rails.alone(one.test, hosts[owner], hosts[other])
+                found[key] = ", ".join(unmet), set(), set()
             if found[key][0]:
                 found[key][1].add(owner)
                 found[key][2].add(other)

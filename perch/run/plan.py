@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perch.errors import ExitCode, PerchError
-from perch.model.text import clean, plural
+from perch.model.plan import by_reason
+from perch.model.text import clean, names, plural
 
 if TYPE_CHECKING:
     from perch.plan.planner import Inputs, Planned
@@ -24,6 +25,8 @@ RECORDED = "give the inputs/devices.json of a run (plan_devices)"
 
 #: Reasons that are printed; plan.json has all.
 EXCLUDED_SHOWN = 8
+#: Tests that a printed reason names.
+TESTS_SHOWN = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -216,7 +219,8 @@ def _recall(root: Path, args: argparse.Namespace) -> None:
 
 def said(planned: Planned) -> str:
     """What will be measured, and what not, in one line."""
-    reasons = [f"{one.test}: {one.reason}" for one in planned.excluded]
+    alike = by_reason(planned.excluded)
+    reasons = [f"{names(tests, TESTS_SHOWN)}: {reason}" for reason, tests in alike.items()]
     shown = "; ".join(reasons[:EXCLUDED_SHOWN]) or "nothing"
     more = "; and more, all in plan.json" if len(reasons) > EXCLUDED_SHOWN else ""
     return (

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from perch.model.plan import by_reason
 from perch.model.verdict import Missing
 from perch.views import (
     anomalies,
@@ -164,8 +165,8 @@ def _of_run(run: Run, devices: fabric.Devices) -> Document:
         "checks": first_screen.table_of_checks(run.verdict, of_hosts=False),
         "host_checks": first_screen.table_of_checks(run.verdict, of_hosts=True),
         "excluded": [
-            {"test": words.code(one.test), "reason": words.cell(one.reason)}
-            for one in run.plan.excluded
+            {"tests": words.some(map(words.code, tests), 8), "reason": words.cell(reason)}
+            for reason, tests in by_reason(run.plan.excluded).items()
         ],
         "commands": plan_view.commands(run.plan.tests),
         "flow_files": plan_view.flow_files(is_soak=run.soak is not None),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from perch.errors import PerchError
+from perch.run.plan import said
 from tests.py.planned import document, excluded, flows, hosts, planned, suite_test
 
 NOTHING = (
@@ -190,3 +191,9 @@ def test_a_host_that_cannot_be_planned_is_refused_by_name(
     with pytest.raises(PerchError, match=why) as caught:
         planned([suite_test()], inventory)
     assert caught.value.place == "host h1"
+
+
+def test_one_reason_is_printed_once_of_all_its_tests() -> None:
+    tests = [suite_test(name=name, backend="verbs") for name in "abcde"]
+    line = said(planned(tests, hosts(2, perch_backends=["tcp"])))
+    assert "Excluded: a, b, c and 2 more: h0 has no backend verbs; a, b" in line
