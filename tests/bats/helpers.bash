@@ -8,8 +8,9 @@ bats_load_library bats-assert
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # Each program can be another one, to try a build of your own: PERCH=... bats tests/bats
 : "${PERCH:=$TOP/engine/build/perch}"
-# Ansible's modules are compiled once, not at each task.
+# Ansible's modules are compiled once, not at each task, and not read byte by byte.
 export PYTHONPATH=$TOP/tests/compiled
+unset PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE
 
 # Everything that a test starts carries its mark in the environment, so that a leak is found whatever it calls itself.
 common_setup() {
