@@ -232,7 +232,7 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("rate h --op send", "perch rate over tcp measures write or read");
 	refused("rate h --backend verbs --bounce", "perch rate has no option --bounce");
 	refused("transfer h --devices a,b --server-devices c,d", "the tcp backend has no devices");
-	refused("transfer h --backend ofi --devices a,b", "--devices names 2 and --server-devices 1");
+	refused("transfer h --backend ofi --devices a,b", "--devices names 2 devices and --server-devices none");
 	refused("lat h --backend verbs --op fetch-add --size 16", "works on one word; use --size 8");
 	refused("lat h --backend verbs --connection uc --rdma-cm", "reliable connections only");
 	refused("lat h --backend verbs --op write --definition half_round_trip --completion event",

@@ -129,6 +129,31 @@ static void test_lanes_have_the_devices_of_their_pair(void **state) {
 	assert_int_equal(job_lanes(&job), 4);
 }
 
+/* As many pairs as the longer list has: the shorter one goes around. */
+static void test_a_side_may_have_fewer_devices(void **state) {
+	static const char *const lists[][3] = {
+		{ "a,b,c", "w,x", "aw bx cw" }, { "a", "w,x,y", "aw ax ay" }, { "a,b", "w,x,y,z,v", "aw bx ay bz av" },
+	};
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(lists); i++) {
+		struct job job = a_job(), lane;
+		char said[64] = "";
+
+		(void) copy_string(job.backend, sizeof(job.backend), "ofi");
+		(void) copy_string(job.devices, sizeof(job.devices), lists[i][0]);
+		(void) copy_string(job.server_devices, sizeof(job.server_devices), lists[i][1]);
+		job.threads = job_pairs(&job);
+		assert_int_equal(job_validate(&job), 0);
+		for (uint32_t pair = 0; pair < job_pairs(&job); pair++) {
+			job_for_lane(&job, pair, &lane);
+			(void) snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s%.1s%.1s",
+					pair ? " " : "", lane.device, lane.server_device);
+		}
+		assert_string_equal(said, lists[i][2]);
+	}
+}
+
 static void test_each_device_may_have_a_port_and_a_gid(void **state) {
 	static const char *const bad[] = { ":1", "a:0", "a:256", "a::256", "a:x", "a:1:3:4", "a:1:-1", "a,:1:3", "a," };
 	struct job job = a_job(), lane;
@@ -228,6 +253,7 @@ int main(void) {
 		cmocka_unit_test(test_pieces_are_as_asked_or_larger_where_there_would_be_too_many),
 		cmocka_unit_test(test_the_buffer_is_what_the_largest_batch_takes),
 		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
+		cmocka_unit_test(test_a_side_may_have_fewer_devices),
 		cmocka_unit_test(test_each_device_may_have_a_port_and_a_gid),
 		cmocka_unit_test(test_elsewhere_a_colon_is_a_part_of_the_name),
 		cmocka_unit_test(test_a_host_has_sixteen_devices_at_most),

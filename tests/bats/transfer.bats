@@ -255,12 +255,21 @@ C
   transfer 0 --size 1K --iterations 1200 --max-p99 100000000 --min-gbit 0.000001
 }
 
+@test "one end may have more devices than the other" {
+  perch_serve
+  transfer_json --devices lo,lo,lo --server-devices lo --size 4K --batch 4 --iterations 20 --verify
+  assert_json out.json 'map(.transfer.pair) == [0, 1, 2, null] and all(.[]; .status == "ok" and .params.devices == 3
+    and .integrity.bad_bytes == 0 and .integrity.checked_bytes > 0)'
+  transfer_json --devices lo --server-devices lo,lo --size 4K --batch 4 --iterations 20
+  assert_json out.json 'map(.transfer.pair) == [0, 1, null] and all(.[]; .status == "ok" and .params.devices == 2)'
+}
+
 @test "what cannot be is exit 2 before anything starts" {
   refused 2 "1 to 32768" --batch 0
   refused 2 "out of range" --batch 32769
   refused 2 "not understood" --batch 1:x
   refused 2 "is no transfer" --op send
-  refused 2 "--devices names 2 and --server-devices 1" --devices lo,lo
+  refused 2 "--devices names 2 devices and --server-devices none" --devices lo,lo
   refused 2 "entry 2 of 3 is not a device" --devices lo,,lo --server-devices lo,lo,lo
   refused 2 "16 at most" --devices a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q --server-devices a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q
   refused 2 "--cross-rail 2 with 2 pairs" --devices lo,lo --server-devices lo,lo --cross-rail 2

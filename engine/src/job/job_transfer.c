@@ -85,14 +85,16 @@ void job_for_lane(const struct job *job, uint32_t lane, struct job *ret) {
 	struct rail theirs = { .ib_port = job->server_ib_port, .gid_index = job->server_gid_index };
 
 	*ret = *job;
-	/* Validated: as many on both sides, or none named on one of them. */
-	if (job->devices[0] && read_rail(job->devices, pair, has_gids(job), &ours)) {
+	/* Validated: a side with fewer of them goes around. */
+	if (job->devices[0] &&
+	    read_rail(job->devices, pair % job_list_length(job->devices), has_gids(job), &ours)) {
 		memcpy(ret->device, ours.name, sizeof(ours.name));
 		ret->ib_port = ours.ib_port;
 		ret->gid_index = ours.gid_index;
 	}
 	if (job->server_devices[0] &&
-	    read_rail(job->server_devices, (pair + job->cross_rail) % pairs, has_gids(job), &theirs)) {
+	    read_rail(job->server_devices, (pair + job->cross_rail) % pairs % job_list_length(job->server_devices),
+		      has_gids(job), &theirs)) {
 		memcpy(ret->server_device, theirs.name, sizeof(theirs.name));
 		ret->server_ib_port = theirs.ib_port;
 		ret->server_gid_index = theirs.gid_index;
@@ -207,9 +209,10 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 		r = validate_list(job, "server-devices", job->server_devices);
 	if (r < 0)
 		return r;
-	if (ours != theirs)
-		return failure(-EINVAL, EXIT_USAGE, "--devices names %u and --server-devices %u; "
-			       "name as many on both sides", ours, theirs);
+	if (ours != theirs && (!job->devices[0] || !job->server_devices[0]))
+		return failure(-EINVAL, EXIT_USAGE, "--%s names %u devices and --%s none; name those of both sides",
+			       job->devices[0] ? "devices" : "server-devices", pairs,
+			       job->devices[0] ? "server-devices" : "devices");
 	if (job->cross_rail >= pairs)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--cross-rail %u with %u pairs of devices; it is below their number", job->cross_rail,

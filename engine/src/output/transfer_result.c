@@ -80,13 +80,14 @@ static void add_places(const struct transfer *x, int pair, struct placed *client
 }
 
 double transfer_link_gbit_s(const struct transfer *x, int pair) {
+	uint32_t devices = job_list_length(x->job.devices);
 	double sum = 0;
 
 	for (uint32_t i = 0; i < x->n_pairs; i++) {
 		const struct session *s = x->lanes[i]->run.session;
 
-		if (pair >= 0 && i != (uint32_t) pair)
-			continue;
+		if (pair >= 0 ? i != (uint32_t) pair : i >= devices)
+			continue; /* later pairs have the first ones' devices again */
 		if (!s || s->rate_gbit_s <= 0)
 			return 0;
 		sum += s->rate_gbit_s;
