@@ -6,6 +6,7 @@
 #include "job/backend_facts.h"
 #include "base/message.h"
 #include "job/parse.h"
+#include "mori.h"
 #include "personality.h"
 
 enum {
@@ -436,6 +437,8 @@ int options_parse(int argc, char **argv, struct options *ret) {
 	const struct personality *personality;
 	int command, r, skip;
 
+	if (mori_asked(argc, argv, &skip))
+		return mori_parse(argc - skip, argv + skip, ret);
 	r = personality_asked(argc, argv, &personality, &skip);
 	if (r != 0)
 		return r < 0 ? r : personality_parse(personality, argc - skip, argv + skip, ret);

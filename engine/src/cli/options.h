@@ -62,6 +62,7 @@ struct options {
 	uint64_t max_memory;            /* serve: bytes; 0: no limit */
 	bool json;
 	enum log_level log_level;       /* transfer and rate */
+	bool boxed;                     /* transfer: MORI-IO's tables */
 	double max_p99_us, min_gbit;    /* 0: no limit */
 	bool any_frequency;             /* perftest's -F: asks for job.ignore_mismatch wherever that is allowed */
 	char soak_file[PATH_MAX];       /* empty: no soak */

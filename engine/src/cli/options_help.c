@@ -243,8 +243,8 @@ void options_print_help_all(FILE *f, enum command command) {
 	}
 	options_print_help(f, command);
 	print_backends(f);
-	fputs("\nAs cxi_{send,write,read,atomic}_{lat,bw}: through a link of that name,\n"
-	      "  or by perch --personality NAME [OPTION...]\n", f);
+	fputs("\nAs cxi_{send,write,read,atomic}_{lat,bw} or mori_io_benchmark:\n"
+	      "  through a link of that name, or by perch --personality NAME [OPTION...]\n", f);
 	print_exit_status(f);
 }
 

@@ -106,7 +106,8 @@ int personality_asked(int argc, char **argv, const struct personality **ret, int
 		if (!p)
 			return failure(-EINVAL, EXIT_USAGE,
 				       "--personality '%s': give cxi_send_lat, cxi_write_lat, cxi_read_lat, "
-				       "cxi_atomic_lat, cxi_send_bw, cxi_write_bw, cxi_read_bw or cxi_atomic_bw",
+				       "cxi_atomic_lat, cxi_send_bw, cxi_write_bw, cxi_read_bw, cxi_atomic_bw or "
+				       "mori_io_benchmark",
 				       name ? name : "");
 	}
 	if (!p)

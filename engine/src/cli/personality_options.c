@@ -6,7 +6,6 @@
  */
 #include <ctype.h>
 #include <getopt.h>
-#include <stdarg.h>
 
 #include "backends/backend.h"
 #include "memory/gpu.h"
@@ -15,11 +14,11 @@
 #include "personality.h"
 #include "base/suggest.h"
 #include "version.h"
+#include "words.h"
 
 enum {
 	GETOPT_FIRST = 256,             /* what getopt_long() answers for the first entry: above any letter */
 	ORIGINALS_MAX = 40,
-	WORDS_MAX = 64,                 /* of the translated command line */
 	HELP_COLUMN = 26,               /* where the originals' helps begin their sentences */
 };
 
@@ -356,37 +355,6 @@ static int parse_request(const struct personality *p, int argc, char **argv, str
 			       p->name, argv[optind + 1]);
 	r->host = optind < argc ? argv[optind] : NULL;
 	return 0;
-}
-
-/* The translated command line. */
-struct words {
-	char *argv[WORDS_MAX + 1];
-	int argc;
-	char text[2048];                /* holds every word: the longest are a host, a device and a memory kind */
-	size_t used;
-	bool full;
-};
-
-static void say(struct words *w, const char *format, ...) _printf_(2, 3);
-
-static void say(struct words *w, const char *format, ...) {
-	size_t room = sizeof(w->text) - w->used;
-	va_list ap;
-	int n;
-
-	va_start(ap, format);
-	n = vsnprintf(w->text + w->used, room, format, ap);
-	va_end(ap);
-	w->full |= n < 0 || (size_t) n >= room || w->argc == WORDS_MAX;
-	if (w->full)
-		return;
-	w->argv[w->argc++] = w->text + w->used;
-	w->used += (size_t) n + 1;
-}
-
-static void say_if(struct words *w, bool condition, const char *word) {
-	if (condition)
-		say(w, "%s", word);
 }
 
 static void say_atomic(const struct personality *p, const struct request *r, struct words *w) {

@@ -314,7 +314,7 @@ int command_transfer(const struct options *o) {
 	if (e == 0 && !o->json && is_rate(&l.x))
 		write_table_header(o->host, &l.x.lanes[0]->run, l.x.lanes[0]->peer.end);
 	else if (e == 0 && !o->json)
-		e = transfer_table_new(&l.x, o->host, &l.table);
+		e = transfer_table_new(&l.x, o->host, o->boxed, &l.table);
 	if (e == 0)
 		e = measure_all(&l);
 	l.table = transfer_table_end(l.table);

@@ -33,9 +33,10 @@ double transfer_link_gbit_s(const struct transfer *x, int pair);
 
 /*
  * transfer_table.c: each pair has a table of its own, and then the sum. One pair's lines are printed as they come;
- * several pairs' are kept until transfer_table_end().
+ * several pairs' are kept until transfer_table_end(). `boxed`: as MORI-IO's benchmark draws them, each pair as the
+ * rank of an initiator, kept until then, and without the sum.
  */
 struct transfer_table;
-int transfer_table_new(const struct transfer *x, const char *host, struct transfer_table **ret);
+int transfer_table_new(const struct transfer *x, const char *host, bool boxed, struct transfer_table **ret);
 void transfer_table_add(struct transfer_table *t, const struct result *r);
 struct transfer_table *transfer_table_end(struct transfer_table *t);    /* prints what is kept; answers NULL */

@@ -19,7 +19,7 @@ struct row {
 struct transfer_table {
 	const struct transfer *x;
 	const char *host;
-	bool live;
+	bool live, boxed;
 	struct row *rows;
 	size_t n, room;
 };
@@ -77,12 +77,81 @@ static void print_row(const struct row *r) {
 	(void) printf("%s\n", r->complete ? "" : "  incomplete");
 }
 
-int transfer_table_new(const struct transfer *x, const char *host, struct transfer_table **ret) {
+/*
+ * MORI-IO's columns in PrettyTable's box. Its bandwidths are the bytes of a batch over the least and the mean time of
+ * one: the time between two batches is in none of its figures.
+ */
+enum { BOX_COLUMNS = 7, BOX_TEXT = 24 };
+
+static const char *const box_titles[BOX_COLUMNS] = { "MsgSize (B)",   "BatchSize",    "TotalSize (MB)", "Max BW (GB/s)",
+						     "Avg Bw (GB/s)", "Min Lat (us)", "Avg Lat (us)" };
+
+static void box_cells(const struct row *r, char ret[BOX_COLUMNS][BOX_TEXT]) {
+	const double kb = r->total_mb * 1e3; /* over microseconds: GB/s */
+	const double figures[] = { r->total_mb, kb / r->min_us, kb / r->mean_us, r->min_us, r->mean_us };
+
+	(void) snprintf(ret[0], BOX_TEXT, "%llu", (unsigned long long) r->size);
+	(void) snprintf(ret[1], BOX_TEXT, "%u", r->batch);
+	for (size_t i = 0; i < ELEMENTSOF(figures); i++)
+		(void) snprintf(ret[2 + i], BOX_TEXT, "%.2f", figures[i]);
+}
+
+/* In the middle; of an odd rest, the larger part stands before a text of even length, and behind one of odd length. */
+static void print_centred(const char *text, size_t width) {
+	size_t length = strlen(text), rest = width - MIN(length, width), before = (rest + (length % 2 == 0)) / 2;
+
+	(void) printf("|%*s%s%*s", (int) before, "", text, (int) (rest - before), "");
+}
+
+static void print_box_rule(const size_t widths[BOX_COLUMNS], bool joined) {
+	for (size_t i = 0; i < BOX_COLUMNS; i++) {
+		(void) putchar(i == 0 || !joined ? '+' : '-');
+		for (size_t k = 0; k < widths[i]; k++)
+			(void) putchar('-');
+	}
+	(void) printf("+\n");
+}
+
+static void print_box(const struct transfer_table *t, int pair) {
+	size_t widths[BOX_COLUMNS], whole = BOX_COLUMNS - 1;
+	char cells[BOX_COLUMNS][BOX_TEXT], title[48];
+
+	for (size_t i = 0; i < BOX_COLUMNS; i++)
+		widths[i] = strlen(box_titles[i]) + 2;
+	for (size_t row = 0; row < t->n; row++) {
+		box_cells(t->rows + row, cells);
+		for (size_t i = 0; i < BOX_COLUMNS; i++)
+			widths[i] = MAX(widths[i], strlen(cells[i]) + 2);
+	}
+	for (size_t i = 0; i < BOX_COLUMNS; i++)
+		whole += widths[i];
+	(void) snprintf(title, sizeof(title), "Initiator Rank %d", pair);
+	print_box_rule(widths, true);
+	print_centred(title, whole);
+	(void) printf("|\n");
+	print_box_rule(widths, false);
+	for (size_t i = 0; i < BOX_COLUMNS; i++)
+		print_centred(box_titles[i], widths[i]);
+	(void) printf("|\n");
+	print_box_rule(widths, false);
+	for (size_t row = 0; row < t->n; row++) {
+		if (t->rows[row].pair != pair || !t->rows[row].complete)
+			continue;
+		box_cells(t->rows + row, cells);
+		for (size_t i = 0; i < BOX_COLUMNS; i++)
+			print_centred(cells[i], widths[i]);
+		(void) printf("|\n");
+	}
+	print_box_rule(widths, false);
+}
+
+int transfer_table_new(const struct transfer *x, const char *host, bool boxed, struct transfer_table **ret) {
 	struct transfer_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a table");
-	*t = (struct transfer_table) { .x = x, .host = host, .live = x->n_pairs == 1,
+	*t = (struct transfer_table) { .x = x, .host = host, .live = x->n_pairs == 1 && !boxed,
+				       .boxed = boxed,
 				       .room = x->job.n_sizes * x->job.n_batches * (x->n_pairs + 1) };
 	t->rows = calloc(t->room, sizeof(*t->rows));
 	if (!t->rows) {
@@ -136,7 +205,9 @@ void transfer_table_add(struct transfer_table *t, const struct result *r) {
 struct transfer_table *transfer_table_end(struct transfer_table *t) {
 	if (!t)
 		return NULL;
-	for (int pair = 0; !t->live && pair <= (int) t->x->n_pairs; pair++) {
+	for (int pair = 0; t->boxed && pair < (int) t->x->n_pairs; pair++)
+		print_box(t, pair);
+	for (int pair = 0; !t->live && !t->boxed && pair <= (int) t->x->n_pairs; pair++) {
 		int which = pair < (int) t->x->n_pairs ? pair : -1; /* the sum comes last */
 
 		print_header(t, which);
