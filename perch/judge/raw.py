@@ -22,6 +22,9 @@ from perch.model.plan import Flow, Plan
 #: sample: a million samples fit. What is larger is damaged, whatever it holds.
 LARGEST = 64 * 2**20
 
+#: Bytes of a stream that are read at a time: some dozens of lines.
+BUFFER = 2**16
+
 #: Folders below which a run's files lie. The two themselves may be links (runs on another file
 #: system).
 ROOTS = (Path("raw"), Path("inputs/hosts"))
@@ -95,7 +98,7 @@ class RawFiles:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
             return None
-        return os.fdopen(file, "rb")
+        return os.fdopen(file, "rb", BUFFER)
 
     def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
         """A document of a host.
