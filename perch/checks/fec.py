@@ -10,15 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perch.checks import RunView, check, first, names
-from perch.judge.counter_table import CORRECTED_BITS
+from perch.judge.counter_table import CORRECTED_BITS, CORRECTED_RATIO
 from perch.judge.counters import difference
 from perch.judge.hosts import HostFacts
 from perch.judge.trail import Mark
 from perch.model.verdict import Bound, Check
-
-#: Share of a link's bits that are wrong before they are corrected. IEEE Std 802.3 (bs, cd, ck)
-#: grants PAM4 links 2.4e-4. Site policy: a 24th of it, as healthy ones have 1e-5 at most.
-RATIO = 1e-5
 
 _SOURCE = "site policy: a 24th of the 2.4e-4 that IEEE Std 802.3 grants PAM4 links"
 _TITLE = "Links need little error correction (FEC)"
@@ -74,7 +70,7 @@ def fec(run: RunView) -> Iterator[Check]:
     """Each link whose card counts what it corrects, from the first reading to the last one."""
     links = sorted(_links(run))
     known = [one for one in links if one.ratio is not None]
-    bad = [one for one in known if one.ratio is not None and one.ratio > RATIO]
+    bad = [one for one in known if one.ratio is not None and one.ratio > CORRECTED_RATIO]
     for one in bad:
         yield Check(
             id=f"fec/{one.host}/{one.device}",
@@ -82,7 +78,7 @@ def fec(run: RunView) -> Iterator[Check]:
             fault="A link needs much error correction (FEC)",
             status="fail",
             measured=f"{one.ratio:.1e} of all bits were corrected",
-            limit=Bound(None, RATIO),
+            limit=Bound(None, CORRECTED_RATIO),
             unit="of all bits",
             evidence=[one.host],
             remedy="clean or replace cable and transceiver of this port on both ends (mlxlink -m, "
@@ -94,7 +90,7 @@ def fec(run: RunView) -> Iterator[Check]:
             title=_TITLE,
             status="pass",
             measured=_worst(known),
-            limit=Bound(None, RATIO),
+            limit=Bound(None, CORRECTED_RATIO),
             unit="of all bits",
         )
     unknown = [f"{one.host} ({one.device})" for one in links if one.ratio is None]

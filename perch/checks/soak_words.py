@@ -53,6 +53,10 @@ _COUNTERS = {
     ),
     "link": ("No link went down in the soak", "Links went down in the soak"),
     "pcie": ("No PCIe error in the soak", "PCIe errors occurred in the soak"),
+    "fec": (
+        "Links need little error correction (FEC) in the soak",
+        "A link needed much error correction (FEC) in the soak",
+    ),
     "tcp-retransmissions": (
         "TCP retransmitted less than one segment in a hundred",
         "TCP retransmitted more than one segment in a hundred",

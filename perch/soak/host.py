@@ -15,6 +15,7 @@ from perch.model.soak import Anomaly, AnomalyKind, FlowTold, HostTold, Hottest, 
 from perch.model.text import names, plural
 from perch.soak.bounds import Bounds, of_host
 from perch.soak.facts import Facts, Finder
+from perch.soak.fec import Corrected
 from perch.soak.processes import Life, Lives, ProcessJudge, successive
 from perch.soak.samples import Fault, SampleLine, Sampler, moved_class
 from perch.soak.told import Watch
@@ -84,6 +85,7 @@ class Host:
         self.unknown: set[str] = set()
         self.open: dict[str, Run] = {}
         self.runs: dict[str, list[Run]] = {}
+        self.corrected = Corrected(self.link_gbit_s)
         self.singles: dict[str, list[Anomaly]] = {
             kind: [] for kind in ("faults", "times", "clock", "links", "dropped")
         }
@@ -108,6 +110,7 @@ class Host:
         self.singles["links"] += self._links(line)
         self.singles["dropped"] += self._dropped(line, before)
         self._count(line)
+        self.corrected.add(line)
         self._warm(line)
         self.first_s = self.first_s if self.last else line.start_s
         self.count += 1
@@ -158,7 +161,7 @@ class Host:
         )
         for kind, singles in self.singles.items():
             found += [*(self._absent() if kind == "dropped" else ()), *singles]
-        found += [*self._counters(), *self._unseen(flows), *self._unlike_agent(flows)]
+        found += [*self._counters(), *self._fec(), *self._unseen(flows), *self._unlike_agent(flows)]
         return watch, found
 
     # ---- single samples --------------------------------------------------------------------------
@@ -258,6 +261,15 @@ class Host:
             "counter", f"counters/{kind}", severity, text, run.start_s, run.end_s, run.lines,
             run.total, "events",
         )  # fmt: skip
+
+    def _fec(self) -> Iterator[Anomaly]:
+        """Of each link with too much error correction its worst sample."""
+        severity: Severity = "fail" if self.scope == "hardware" else "advisory"
+        for one in self.corrected.bad():
+            text = f"FEC corrected {one.ratio:.1e} of the bits of {one.device}"
+            yield self._of(
+                one.line, "counter", "counters/fec", severity, text, one.ratio, "of all bits"
+            )
 
     # ---- what was not seen -----------------------------------------------------------------------
 

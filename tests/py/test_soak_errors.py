@@ -38,3 +38,31 @@ def test_one_symbol_error_a_day_is_what_a_healthy_link_of_that_rate_has(
     soak.edit("plan.json", bought)
     soak.judge()
     assert len(soak.texts("counter")) == anomalies
+
+
+@pytest.mark.parametrize(
+    ("gbit_s", "bits", "texts"),
+    [
+        (100, 3 * 10**10, ["advisory node1: FEC corrected 1.0e-03 of the bits of eth1"]),
+        (100, 3 * 10**8, []),
+        (None, 3 * 10**10, []),
+    ],
+)
+def test_a_link_that_needs_much_error_correction_in_one_sample_is_named(
+    root: Path, gbit_s: int | None, bits: int, texts: list[str]
+) -> None:
+    """In 300 s of 100 Gb/s; FEC of a healthy link corrects one of 100,000 bits at most."""
+    soak = composed(root, "--duration 86400 --interval 300")
+
+    def corrected(sample: Document, place: int) -> None:
+        eth1(sample)["rx_corrected_bits_phy"] = str(bits if place >= 100 else 0)
+
+    soak.samples(corrected, "node1")
+
+    def bought(plan: Document) -> None:
+        for host in plan["hosts"].values():
+            host["link_gbit_s"] = gbit_s
+
+    soak.edit("plan.json", bought)
+    soak.judge()
+    assert soak.texts("counter") == texts
