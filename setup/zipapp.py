@@ -7,8 +7,13 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 
-#: All that it needs: its own package, and how commands of a plan are spelled out.
-PARTS = ("perch/__init__.py", "perch/plan/__init__.py", "perch/plan/template.py")
+#: All that it needs: its own package, how a plan spells commands out, and which counters there are.
+PARTS = (
+    "perch/__init__.py",
+    "perch/plan/__init__.py",
+    "perch/plan/counted.py",
+    "perch/plan/template.py",
+)
 
 #: What the file begins with; a host's own interpreter is named by who calls it.
 SHEBANG = b"#!/usr/bin/env python3\n"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from perch.agent.clock import Clock, seconds_text
 from perch.agent.devices import Devices, first_line
-from perch.agent.table import table
+from perch.plan.counted import table
 
 #: Seconds for which a reading is of this moment. The judge takes a flow's first one from a second
 #: before it at most (CLOSE_S), and a slow host needs some of them to begin.

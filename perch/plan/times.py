@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from perch.agent.table import table
 from perch.model.record import Number, Scope
 from perch.model.suite import Carrier, SuiteTest
+from perch.plan.counted import table
 from perch.tools.command import Command, Cost
 
 #: Seconds without progress after which the engine gives up.
