@@ -118,13 +118,15 @@ def _of_siblings(best: pl.DataFrame) -> pl.DataFrame:
 def _of_elsewhere(best: pl.DataFrame) -> pl.DataFrame:
     """What each rail has of the median of that rail between all pairs of hosts.
 
+    A speed that the link bounds is a share of the rate as bought: hosts may have different ones.
     Column pairs: how many these are.
     """
     of = [*_SAME, "link.hop_class", "rail"]
     a, b = (pl.col(end) for end in _ENDS)
     ordered = [pl.when(a < b).then(x).otherwise(y) for x, y in ((a, b), (b, a))]
     pair = pl.concat_str(ordered, separator="\t")
-    counted = best.with_columns(pairs=pair.n_unique().over(of))
+    bought = pl.when(pl.col("hard")).then("link.expected_gbit_s").fill_null(1)
+    counted = best.with_columns(pairs=pair.n_unique().over(of), v=pl.col("v") / bought)
     return _shared(counted, pl.col("v").median().over(of))
 
 
@@ -286,7 +288,8 @@ def _no_rails(run: RunView) -> Iterator[Check]:
     columns=(
         *_SAME, *_ENDS, "id", "status", "scope", "op", "rail", "client.device", "server.device",
         "params.bidirectional", "params.devices", "params.cross_rail", "transfer.pair",
-        "link.hop_class", "latency_us.p50", "latency_us.mean", "bandwidth.gbit_s",
+        "link.hop_class", "link.expected_gbit_s", "latency_us.p50", "latency_us.mean",
+        "bandwidth.gbit_s",
     ),
     source="two figures of 5 % variation each, the most that "
     "draft-calabria-bmwg-ai-fabric-training-bench-02 recommends; NVIDIA ClusterKit: bad is what "

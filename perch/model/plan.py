@@ -7,7 +7,7 @@ On disk plan.json (`PlanDocument`) has hosts and tests, and rounds.jsonl a line 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -191,18 +191,35 @@ class PlanHost(Model):
     tool_ports: dict[str, int] = {}
 
 
+class HasTraits(Protocol):
+    """A host of a plan, or of an inventory."""
+
+    @property
+    def fabric(self) -> str: ...
+    @property
+    def traits(self) -> dict[str, bool]: ...
+
+
+def trait(hosts: Iterable[HasTraits], name: str) -> bool | None:
+    """What all hosts of RDMA fabrics, else all hosts, say of a trait; None where some do not."""
+    every = list(hosts)
+    rdma = [host for host in every if host.fabric not in ("loopback", "ethernet")]
+    said = {host.traits.get(name) for host in rdma or every}
+    return said.pop() if len(said) == 1 else None
+
+
 def tolerated(hosts: Iterable[PlanHost]) -> set[str]:
     """The classes of counters that move on purpose on a fabric with these traits.
 
     Adaptive routing reorders packets (openucx/ucx #10013, #10149). A lossy fabric drops packets,
     and its cards send them again.
     """
+    every = list(hosts)
     found: set[str] = set()
-    for host in hosts:
-        if host.traits.get("adaptive_routing"):
-            found.add("out-of-sequence")
-        if host.traits.get("lossless") is False:
-            found |= {"drops", "retransmissions", "out-of-sequence"}
+    if trait(every, "adaptive_routing"):
+        found.add("out-of-sequence")
+    if trait(every, "lossless") is False:
+        found |= {"drops", "retransmissions", "out-of-sequence"}
     return found
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from perch.errors import ExitCode, PerchError
 from perch.model import limit_files
+from perch.model import plan as plans
 from perch.model.devices import Devices
 from perch.model.limit_files import RateSet
 from perch.model.suite import Host
-from perch.model.text import names
+from perch.model.text import did_you_mean, names
 
 #: Gb/s of one link or of a bond of two, by what carries it: IEEE Std 802.3 (1 to 1600); the
 #: InfiniBand Architecture Specification, SDR to XDR of 1, 2 and 4 lanes; HPE Slingshot, Cassini 1
@@ -55,6 +56,22 @@ def check_rates(hosts: Iterable[Host]) -> None:
                 f"perch_link_gbit_s is {bought:g}, and no device on {host.fabric} has such a rate",
                 f"host {host.name}",
                 f"give one of {names([f'{rate:g}' for rate in near], NAMED)}",
+            )
+
+
+def check_fabrics(hosts: Iterable[Host]) -> None:
+    """Raises PerchError where a host's fabric is none, or cannot carry its backends."""
+    for host in hosts:
+        known = ["loopback", *RATES]
+        if host.fabric not in known:
+            near = did_you_mean(host.fabric, known)
+            raise _refusal(f"there is no perch_fabric '{host.fabric}'{near}", f"host {host.name}")
+        rdma = sorted({"verbs", "cxi"} & {*host.backends})
+        if host.fabric == "ethernet" and host.scope == "hardware" and rdma:
+            raise _refusal(
+                f"perch_fabric is ethernet, and perch_backends has {rdma[0]}",
+                f"host {host.name}",
+                "give perch_fabric roce, infiniband or slingshot",
             )
 
 
@@ -112,10 +129,11 @@ def _is_of(bought: float, rate: float) -> bool:
 
 
 def limit_set(named: str, folder: Path, hosts: Iterable[Host]) -> str:
-    """The set that is named, or where none is, that of the slowest link.
+    """The set that is named, or where none is, that of the slowest link of the RDMA fabric.
 
     Raises:
-        PerchError: the named set is of other rates than any link, or no set is of the link.
+        PerchError: the named set is of other rates than any link, or no set is of the link, or of
+        all RDMA fabrics.
     """
     sets = limit_files.rate_sets(folder)
     rated = [(host.fabric, host.link_gbit_s) for host in hosts if host.link_gbit_s is not None]
@@ -124,9 +142,17 @@ def limit_set(named: str, folder: Path, hosts: Iterable[Host]) -> str:
         return named
     if not rated:
         return next((_UNRATED[host.fabric] for host in hosts if host.fabric in _UNRATED), "local")
-    fabric, gbit_s = min(rated, key=lambda one: one[1])
-    if fabric in ("ethernet", "loopback"):
-        return _UNRATED[fabric]
+    of_rdma = [link for link in rated if link[0] not in ("ethernet", "loopback")]
+    if not of_rdma:
+        return _UNRATED[rated[0][0]]
+    fabric, gbit_s = min(of_rdma, key=lambda one: one[1])
+    other = next((one for one, _ in of_rdma if one != fabric), None)
+    if other is not None:
+        raise _refusal(
+            f"hosts are on {fabric} and on {other}, and no set of limits is of both",
+            "plan_limits",
+            "plan one fabric at a time (--limit), or name a set",
+        )
     found = next((one.name for one in sets if one.takes(fabric, gbit_s)), None)
     if found is None:
         raise _refusal(
@@ -144,9 +170,9 @@ _OF_LOSSLESS = ("packets-retried", "messages-lost", "large-messages-lost")
 def with_traits(limits: dict[str, Any], hosts: Iterable[Host]) -> dict[str, Any]:
     """The run's limits, where a fabric that is not lossless is only shown what it loses.
 
-    Where some of the hosts do not say so, all are held to the bounds of one that is.
+    Where some of its hosts do not say so, all are held to the bounds of one that is.
     """
-    if any(host.traits.get("lossless") is not False for host in hosts):
+    if plans.trait(hosts, "lossless") is not False:
         return limits
     return {**limits, "limits": [_of_lossy(one) for one in limits["limits"]]}
 

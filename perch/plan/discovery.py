@@ -74,9 +74,9 @@ def check_named(hosts: Iterable[Host]) -> None:
     if unsaid:
         raise PerchError(
             ExitCode.USAGE,
-            "perch_devices is missing, and the host has RDMA NICs to measure",
+            "perch_devices is missing, and verbs or cxi need it",
             place=f"host {names(unsaid, NAMED)}",
-            remedy=f"name the NICs under test, or give [{ACTIVE}] for all active ones",
+            remedy=f"name the NICs under test, or give [{ACTIVE}]",
         )
 
 
@@ -198,7 +198,7 @@ def _settings(device: Device, ports: int) -> dict[str, Any]:
     found: dict[str, Any] = {"name": device.device}
     if device.netdev:
         found["netdev"] = device.netdev
-    if ports > 1:
+    if ports > 1 or (device.port or 1) > 1:
         found["ib_port"] = device.port
     if device.layer == "ethernet":
         index = [
@@ -314,7 +314,7 @@ def _missing(hosts: Mapping[str, Host], found: Devices) -> dict[str, str]:
         have = {
             name: frozenset(one.pci_address for one in of_fabric(host, found.hosts[name]))
             for name, host in hosts.items()
-            if host.fabric == fabric
+            if host.fabric == fabric and name in found.hosts
         }
         alike = Counter(have.values())
         usual = max(alike, key=lambda one: (alike[one], len(one)))
@@ -343,7 +343,9 @@ def check_rails(
         if any(is_choice(str(one["name"])) for one in named[name].devices)
     }
     measured = {_key(device) for host in hosts.values() for device in host.devices}
-    missing = _missing(chosen, found)
+    lacking = _missing(hosts, found) if chosen else {}
+    # which NICs count of a host that names them is the site's choice
+    missing = {name: lacking[name] for name in chosen if name in lacking}
     faults = dict(missing)
     for name, host in chosen.items():
         own = set(map(_key, host.devices))

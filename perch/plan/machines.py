@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -12,6 +13,19 @@ from perch.tools.perch_params import cpus
 
 #: Who names no CPU and no node.
 _CHOICES = ("auto", "off")
+
+
+#: A list of the kernel: 0-3,8 (Documentation/admin-guide/cputopology.rst). Linux numbers at most
+#: 8,192 CPUs (CONFIG_NR_CPUS).
+_list = re.compile(r"[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*")
+
+
+def check_list(key: str, named: str) -> None:
+    """Raises ValueError where it is neither a choice nor a list of numbers."""
+    if named not in _CHOICES and (
+        not _list.fullmatch(named) or not all(map(cpus, named.split(",")))
+    ):
+        raise ValueError(f"{key} is {named}; write auto, off or numbers such as 0-3,8")
 
 
 class _Fault(NamedTuple):
@@ -65,7 +79,7 @@ def check_together(test: SuiteTest, rails: int) -> None:
     """Raises PerchError where the test names fewer CPUs than processes that work at once."""
     for key in ("cpu", "server_cpu"):
         named = test.params.get(key, "auto")
-        if named not in _CHOICES and len(cpus(str(named))) < rails:
+        if named not in _CHOICES and len(set(cpus(str(named)))) < rails:
             why = f"{key} is {named}, and {rails} rails together need a CPU each"
             remedy = f"name {rails} CPUs, or leave {key} out"
             raise PerchError(ExitCode.USAGE, why, place=f"test {test.name}", remedy=remedy)

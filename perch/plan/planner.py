@@ -134,6 +134,7 @@ def with_devices(inputs: Inputs, document: bytes, file: str) -> Inputs:
 def hosts_of(inputs: Inputs) -> dict[str, Host]:
     """The hosts as the inventory has them. Raises PerchError."""
     named = {name: host(name, given) for name, given in inputs.hosts.items()}
+    bought.check_fabrics(named.values())
     bought.check_rates(named.values())
     bought.check_traits(named.values())
     discovery.check_named(named.values())

@@ -11,9 +11,9 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.model import units
 from perch.model.record import Number, Scope
-from perch.model.suite import Host, SuiteTest
+from perch.model.suite import Carrier, Host, SuiteTest
 from perch.model.text import did_you_mean
-from perch.plan import capable, rails, times
+from perch.plan import capable, machines, rails, times
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.forms import command_of
@@ -32,10 +32,14 @@ _SAMPLES = [{"name": f"device{i}", "netdev": f"netdev{i}"} for i in range(RAILS_
 
 
 class Fleet:
-    """The hosts by name. `likeness`: hosts with the same number make the same pairings."""
+    """The hosts by name.
+
+    `likeness`: hosts with the same number make the same pairings. `is_mixed`: several fabrics.
+    """
 
     def __init__(self, hosts: dict[str, Host]) -> None:
         self.hosts = hosts
+        self.is_mixed = len({host.fabric for host in hosts.values()}) > 1
         numbers: dict[Any, int] = {}
         self.likeness = {
             name: numbers.setdefault(_likeness(host), len(numbers)) for name, host in hosts.items()
@@ -151,7 +155,11 @@ class PlannedTest:
             devices = min(len(rails.places(test, end)) for end in (client, server))
         scope = scope_of(command.carrier(test), client, server, devices, rail)
         ends = [rails.row(end, rail, devices) for end in (client, server)]
-        unfit = rails.apart(test, client, server) or command.unfit(test, ends[0], ends[1], devices)
+        unfit = (
+            _across(command.carrier(test), client, server)
+            or rails.apart(test, client, server)
+            or command.unfit(test, ends[0], ends[1], devices)
+        )
         if self.is_soak or unfit is not None:
             return Pairing(devices, scope, unfit, 0, 0)
         slowdown = max(client.slowdown, server.slowdown)
@@ -161,6 +169,13 @@ class PlannedTest:
         estimate = times.estimate_s(command, test, scope, slowdown, devices, lag)
         deadline = times.deadline_s(command, test, estimate, slowdown, devices)
         return Pairing(devices, scope, None, estimate, deadline)
+
+
+def _across(carrier: Carrier, client: Host, server: Host) -> str | None:
+    """Why no RDMA goes from one host to the other."""
+    if carrier == "sockets" or client.fabric == server.fabric:
+        return None
+    return f"one is on {client.fabric}, the other on {server.fabric}"
 
 
 # ---- whether a test can be measured at all -------------------------------------------------------
@@ -212,6 +227,10 @@ def _round_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
         yield refusal
 
 
+#: Keys that name CPUs and NUMA nodes; the engine checks those of its own tests, too.
+_PLACES = ("cpu", "server_cpu", "numa", "server_numa")
+
+
 def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:
     for name in ("duration", "interval", "timeout"):
         given = test.params.get(name)
@@ -220,6 +239,8 @@ def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check
     if soak is not None:
         yield from soaks.refusals(test)
         test = soaks.lasting(test, soak)
+    for name in _PLACES:
+        machines.check_list(name, str(test.params.get(name, "auto")))
     yield from command.refusals(test)
     yield from _round_refusals(test, command)
     if command.is_engine:
@@ -297,7 +318,7 @@ def planned(
 
 def _rounds(one: PlannedTest, pairs: list[Pair]) -> Iterator[list[Turn]]:
     """The rounds of pairs that share no host."""
-    if one.test.kind == "transfer":
+    if one.test.kind == "transfer" or one.fleet.is_mixed:
         pairs = list(_fitting(one, pairs))
     if one.test.rails == "together":
         pairs = [pair for pair in pairs if len(one.rails(*pair)) > 1]

@@ -23,11 +23,11 @@ plan() {
 # row FABRIC SUITE: "MINUTES FLOWS" of the table
 row() { sed -nE "s/^\| $1 \| \`$2\` \| ([0-9]+) \(([0-9,]+) flows\) .*/\1 \2/p" "$TOP/README.md"; }
 
-@test "two hosts: the inventory is planned, with the flows and the minute of the table" {
-  assert_equal "$(row "2 hosts" rdma)" "1 27"
+@test "two hosts: the inventory is planned, with the flows and the minutes of the table" {
+  assert_equal "$(row "2 hosts" rdma)" "2 34"
   run plan -e plan_suite=rdma
   assert_success
-  assert_output --regexp "Suite rdma: 27 flows, about ([3-8][0-9] s|1 min)\. Excluded: verbs-write-bandwidth-together: node1, node2"
+  assert_output --regexp "Suite rdma: 34 flows, about (9[0-9] s|2 min)\. Excluded: verbs-write-bandwidth-together: node1, node2"
 }
 
 @test "eight hosts with eight NICs have the flows and the minutes of the table" {

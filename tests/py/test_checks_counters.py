@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from perch.checks.counters import CLASSES, OWED
@@ -141,6 +142,20 @@ def test_what_a_fabric_does_on_purpose_is_shown_and_fails_nothing(
     checks = found(run, "counters")
     statuses = {name: checks[f"counters/{name}"].status for name in moving}
     assert statuses == {name: "advisory" if name in spared else "fail" for name in moving}
+
+
+def test_one_host_alone_excuses_nothing_that_the_network_does() -> None:
+    one = flow(counts={"drops": 500}, moved={"drops": "a mlx5_0 x"})
+    run = run_of([one])
+    run.plan.hosts["b"] = msgspec.structs.replace(run.plan.hosts["a"], fabric="roce")
+    run.plan.hosts["a"].fabric = "roce"
+    run.plan.hosts["b"].traits = {"lossless": False}
+    assert found(run, "counters")["counters/drops"].status == "fail"
+    run.plan.hosts["a"].traits = {"lossless": False}
+    assert found(run, "counters")["counters/drops"].status == "advisory"
+    # a host without RDMA has no say
+    run.plan.hosts["c"] = msgspec.structs.replace(run.plan.hosts["a"], fabric="ethernet", traits={})
+    assert found(run, "counters")["counters/drops"].status == "advisory"
 
 
 def test_hardware_without_any_counter_is_inconclusive() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perch.model.record import Record
+from perch.model.record import Link, Record
 from perch.model.verdict import Check
 from tests.py.checks_built import found, record, run_of
 
@@ -49,6 +49,18 @@ def fault(records: list[Record], of: str = "siblings") -> Any:
 def test_rails_that_are_alike_pass(hosts: int, rails: int) -> None:
     one = checked(fabric(hosts, rails, {"a1": 0.95}))["rails/siblings/t"]
     assert (one.status, one.measured) == ("pass", 0.95)
+
+
+def test_a_host_of_slower_nics_is_compared_by_what_was_bought() -> None:
+    records = fabric(8, 2, {"h0": 0.25, "h1": 0.25})
+    for one in records:
+        of_h = "h" in (one.client.host, one.server.host)
+        one.link = Link(expected_gbit_s=100 if of_h else 400)
+    assert fault(records, "elsewhere") == "pass"
+    slow = fabric(8, 2, {"h0": 0.25, "h1": 0.125})
+    for one, like in zip(slow, records, strict=True):
+        one.link = like.link
+    assert fault(slow, "elsewhere").endswith(": rail 1 of h (mlx5_1), test t")
 
 
 def test_message_rates_are_compared_too() -> None:

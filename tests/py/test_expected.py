@@ -12,7 +12,7 @@ from perch.model.limit_files import SETS
 from perch.plan import bought
 from perch.plan.hosts import host
 from tests.py.checks_built import found, record, run_of
-from tests.py.planned import hosts, planned, suite_test
+from tests.py.planned import excluded, flows, hosts, planned, suite_test
 
 
 def expected(
@@ -100,6 +100,41 @@ def test_hosts_of_one_fabric_that_contradict_each_other_about_a_trait_are_named(
     inventory["h4"]["perch_fabric"] = "infiniband"
     inventory["h5"]["perch_fabric_traits"] = {}
     assert planned([suite_test()], inventory).flows()
+
+
+def test_a_fabric_that_is_none_or_cannot_carry_rdma_is_refused_by_name() -> None:
+    for fabric, backends, why in (
+        ("rocee", ["tcp"], "there is no perch_fabric 'rocee', did you mean 'roce'?"),
+        ("ethernet", ["verbs"], "perch_fabric is ethernet, and perch_backends has verbs; give "),
+    ):
+        with pytest.raises(PerchError) as error:
+            planned([suite_test()], hosts(2, perch_fabric=fabric, perch_backends=backends))
+        assert str(error.value).startswith(f"host h0: {why}")
+
+
+def test_rdma_stays_within_a_fabric_and_the_slowest_link_of_it_has_the_limits() -> None:
+    named = {"perch_backends": ["verbs", "tcp"], "perch_devices": ["m"]}
+    inventory = hosts(4, **named)
+    for name in ("h2", "h3"):
+        inventory[name] |= {"perch_fabric": "infiniband", "perch_link_gbit_s": 200}
+    of = planned([suite_test(backend="verbs"), suite_test(name="u")], inventory)
+    assert {(one["client"], one["server"]) for one in flows(of) if one["test"] == "t"} == {
+        ("h0", "h1"), ("h2", "h3"),
+    }  # fmt: skip
+    assert ("t", "h0, h1 with h2, h3: one is on roce, the other on infiniband") in excluded(of)
+    assert sum(one["test"] == "u" for one in flows(of)) == 6
+
+    two = [host(name, given) for name, given in inventory.items()]
+    with pytest.raises(PerchError) as error:
+        bought.limit_set("", SETS, two)
+    assert str(error.value) == (
+        "plan_limits: hosts are on roce and on infiniband, and no set of limits is of both; "
+        "plan one fabric at a time (--limit), or name a set"
+    )
+    tcp_only = {"perch_fabric": "ethernet", "perch_backends": ["tcp"], "perch_link_gbit_s": 10}
+    three = hosts(3, **named)
+    three["h2"] |= tcp_only
+    assert bought.limit_set("", SETS, [host(*one) for one in three.items()]) == "roce-100"
 
 
 def test_bounds_of_losses_stay_unless_every_host_has_a_lossy_network() -> None:

@@ -123,6 +123,27 @@ def test_a_nic_that_fell_off_the_bus_would_shift_its_rails() -> None:
     assert plan(["active"], asked={"h0": whole, "h1": whole, "h2": other}).flows()
 
 
+def test_a_twin_that_names_its_nics_shows_which_one_fell_off_the_bus() -> None:
+    whole, left = [nic("mlx5_0", 0), nic("mlx5_1", 1)], [nic("mlx5_0", 1)]
+    inventory = hosts(2, perch_backends=["verbs"], perch_devices=["mlx5_0", "mlx5_1"])
+    inventory["h1"]["perch_devices"] = ["active"]
+    test = suite_test(backend="verbs", params={"size": 8, "devices": "all"})
+    devices = recorded({"h0": whole, "h1": left})
+    with pytest.raises(PerchError, match=r"^host h1: no NIC at 0000:00:00.0, where 1 of 2 "):
+        planned([test], inventory, devices=devices)
+    # who names what is left has said so
+    inventory["h1"]["perch_devices"] = ["mlx5_0"]
+    assert planned([test], inventory, devices=devices).flows() == 1
+
+
+@pytest.mark.parametrize("word", ["active", "mlx4_*"])
+def test_the_second_port_alone_may_be_on_the_fabric(word: str) -> None:
+    """Of a card whose first port is on InfiniBand."""
+    card = [nic("mlx4_0", 1, layer="infiniband"), nic("mlx4_0", 1, port=2)]
+    found = plan([word], *card)
+    assert [one["ib_port"] for one in found.fleet.hosts["h0"].devices] == [2]
+
+
 def test_a_discovered_device_is_as_an_inventory_would_name_it() -> None:
     found = plan([{"name": "mlx5_9*", "gid_index": 2}, "mlx5_10*"])
     assert found.fleet.hosts["h0"].devices == [
@@ -180,8 +201,8 @@ def test_a_host_that_says_not_which_nics_are_under_test_is_refused(asked: Any) -
         plan([], asked=asked)
     assert refused.value.code == ExitCode.USAGE
     assert str(refused.value) == (
-        "host h0, h1: perch_devices is missing, and the host has RDMA NICs to measure; name the "
-        "NICs under test, or give [active] for all active ones"
+        "host h0, h1: perch_devices is missing, and verbs or cxi need it; "
+        "name the NICs under test, or give [active]"
     )
 
 
@@ -299,7 +320,9 @@ def test_a_named_device_may_have_the_default_route_and_the_address_under_test() 
 
 def test_names_of_a_fabric_without_rdma_devices_are_the_sites_own() -> None:
     given = [{"name": "nic0", "netdev": "eth1"}]
-    assert taken(plan(given, interface("eth1", "192.0.2.1"), fabric="ethernet")) == ["nic0"]
+    inventory = hosts(2, perch_fabric="ethernet", perch_devices=given)
+    asked = recorded({name: [interface("eth1", "192.0.2.1")] for name in inventory})
+    assert taken(planned([suite_test()], inventory, devices=asked)) == ["nic0"]
 
 
 def test_a_choice_needs_a_host_that_was_asked() -> None:
@@ -384,5 +407,18 @@ def test_rails_together_need_a_cpu_each() -> None:
             f"test t: {key} is 2, and 2 rails together need a CPU each; "
             f"name 2 CPUs, or leave {key} out"
         )
+        with pytest.raises(PerchError, match="need a CPU each"):
+            together(**{key: "2,2"})
         assert together(**{key: "2,4"}).flows() == 2
         assert together(**{key: "off"}).flows() == 2
+
+
+@pytest.mark.parametrize("key", ["cpu", "server_cpu", "numa", "server_numa"])
+@pytest.mark.parametrize("named", ["x", "7-0", "0-99999999999", "1,,2", "-1"])
+def test_what_is_no_list_of_cpus_is_refused_of_every_tool(key: str, named: str) -> None:
+    perftest = suite_test(tool="perftest", backend=None, params={"size": 8, key: named})
+    with pytest.raises(PerchError) as error:
+        planned([perftest], hosts(2))
+    assert str(error.value) == (
+        f"test t: {key} is {named}; write auto, off or numbers such as 0-3,8"
+    )

@@ -127,7 +127,8 @@ def test_one_rail_is_not_measured_together() -> None:
 def test_software_rails_together_take_longer() -> None:
     def estimate(rails: str, name: str) -> list[Any]:
         inventory = hosts(2, perch_backends=["verbs"], perch_devices=devices(name, 4))
-        test = suite_test(backend="verbs", params={"size": 8, "devices": "all"}, rails=rails)
+        params = {"size": 8, "devices": "all", "iterations": 10**6}
+        test = suite_test(backend="verbs", params=params, rails=rails)
         return [line.estimate_s for line in rounds.lines(planned([test], inventory))]
 
     assert estimate("together", "mlx5_") == estimate("alone", "mlx5_")[:1]

@@ -126,7 +126,7 @@ def of_lossy(limits: Document) -> None:
     """As a plan has them where the fabric may drop."""
     for one in limits["limits"]:
         one.setdefault("from", "roce.yml")
-    host = SimpleNamespace(traits={"lossless": False})
+    host = SimpleNamespace(fabric="roce", traits={"lossless": False})
     limits |= bought.with_traits(limits, [cast(Host, host)])
 
 
