@@ -53,7 +53,7 @@ static int map_pages(uint64_t length, uint64_t huge, void **ret) {
 }
 
 static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
-	void *p;
+	void *p = NULL;
 	int e;
 
 	e = room_take(length);
