@@ -57,7 +57,7 @@ have_library() { ldconfig -p | grep -q "$1"; }
 @test "every runtime's memory carries each message, verified, through a bounce" {
   local kind
   for kind in cuda rocm ze; do
-    gpu bw --memory "$kind" --bounce --verify --iterations 200 --size 5000
+    gpu bw --memory "$kind" --bounce --verify --iterations 200 --warmup 100 --size 5000
     holds ".[0] | .status == \"ok\" and .integrity == {bad_bytes: 0, checked_bytes: (300 * 5000)} and .simulated
       and .client.gpu == \"sim_${kind}0\" and .server.gpu == \"sim_${kind}0\" and .params.bounce
       and .params.memory == \"$kind:0\" and .params.tx_memory == \"$kind:0\" and .params.gpu_path == \"bounce\""
