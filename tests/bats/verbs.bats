@@ -236,7 +236,7 @@ every_way() {
 }
 
 @test "a hundred queue pairs, both ways" {
-  perch bw --queue-pairs 100 --outstanding 200 --bidirectional --verify --iterations 1000 --size 500
+  perch bw --queue-pairs 100 --outstanding 200 --bidirectional --verify --iterations 1000 --warmup 100 --size 500
   holds '.[0] | .integrity == {bad_bytes: 0, checked_bytes: (1100 * 2 * 500)}'
 }
 
