@@ -16,7 +16,7 @@ from perch.plan import rails
 def used_by(plan: Plan, flows: Iterable[Flow]) -> dict[str, set[int]]:
     """Of each host the places of the devices that these flows use; the null backend uses none.
 
-    A host without perch_devices has no places: no flow of its uses an RDMA device.
+    A host without perch_devices has no places: its flows use sockets, or a provider's own choice.
     """
     used = rails.in_use(
         ((flow.client, flow.server), flow.rail, flow.devices)

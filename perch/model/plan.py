@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from perch.model.record import Count, Model, Number, Scope
-from perch.model.suite import Carrier
+from perch.model.suite import RDMA_FABRICS, Carrier
 
 SCHEMA, RETRY_SCHEMA = "perch.plan/2", "perch.retry/1"
 
@@ -203,7 +203,7 @@ class HasTraits(Protocol):
 def trait(hosts: Iterable[HasTraits], name: str) -> bool | None:
     """What all hosts of RDMA fabrics, else all hosts, say of a trait; None where some do not."""
     every = list(hosts)
-    rdma = [host for host in every if host.fabric not in ("loopback", "ethernet")]
+    rdma = [host for host in every if host.fabric in RDMA_FABRICS]
     said = {host.traits.get(name) for host in rdma or every}
     return said.pop() if len(said) == 1 else None
 

@@ -13,6 +13,10 @@ from perch.model.record import Number, Scope
 #: no software stands in for, a provider of libfabric that drives one, or the host's sockets.
 Carrier = Literal["rdma", "card", "provider", "sockets"]
 
+#: Fabrics that carry RDMA, and the engine's backends that drive their NICs.
+RDMA_FABRICS = ("roce", "infiniband", "slingshot")
+RDMA_BACKENDS = ("verbs", "cxi")
+
 
 class SuiteTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One test of a suite. `params` are its tool's options (playbooks/suites/suite.schema.json).

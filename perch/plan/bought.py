@@ -11,8 +11,8 @@ from perch.model import limit_files
 from perch.model import plan as plans
 from perch.model.devices import Devices
 from perch.model.limit_files import RateSet
-from perch.model.suite import Host
-from perch.model.text import did_you_mean, names
+from perch.model.suite import RDMA_FABRICS, Host
+from perch.model.text import names
 
 #: Gb/s of one link or of a bond of two, by what carries it: IEEE Std 802.3 (1 to 1600); the
 #: InfiniBand Architecture Specification, SDR to XDR of 1, 2 and 4 lanes; HPE Slingshot, Cassini 1
@@ -56,22 +56,6 @@ def check_rates(hosts: Iterable[Host]) -> None:
                 f"perch_link_gbit_s is {bought:g}, and no device on {host.fabric} has such a rate",
                 f"host {host.name}",
                 f"give one of {names([f'{rate:g}' for rate in near], NAMED)}",
-            )
-
-
-def check_fabrics(hosts: Iterable[Host]) -> None:
-    """Raises PerchError where a host's fabric is none, or cannot carry its backends."""
-    for host in hosts:
-        known = ["loopback", *RATES]
-        if host.fabric not in known:
-            near = did_you_mean(host.fabric, known)
-            raise _refusal(f"there is no perch_fabric '{host.fabric}'{near}", f"host {host.name}")
-        rdma = sorted({"verbs", "cxi"} & {*host.backends})
-        if host.fabric == "ethernet" and host.scope == "hardware" and rdma:
-            raise _refusal(
-                f"perch_fabric is ethernet, and perch_backends has {rdma[0]}",
-                f"host {host.name}",
-                "give perch_fabric roce, infiniband or slingshot",
             )
 
 
@@ -142,16 +126,16 @@ def limit_set(named: str, folder: Path, hosts: Iterable[Host]) -> str:
         return named
     if not rated:
         return next((_UNRATED[host.fabric] for host in hosts if host.fabric in _UNRATED), "local")
-    of_rdma = [link for link in rated if link[0] not in ("ethernet", "loopback")]
+    of_rdma = [link for link in rated if link[0] in RDMA_FABRICS]
     if not of_rdma:
         return _UNRATED[rated[0][0]]
     fabric, gbit_s = min(of_rdma, key=lambda one: one[1])
     other = next((one for one, _ in of_rdma if one != fabric), None)
     if other is not None:
         raise _refusal(
-            f"hosts are on {fabric} and on {other}, and no set of limits is of both",
+            f"hosts are on {fabric} and {other}, and no set is of both",
             "plan_limits",
-            "plan one fabric at a time (--limit), or name a set",
+            "name a set, or plan one fabric at a time (--limit)",
         )
     found = next((one.name for one in sets if one.takes(fabric, gbit_s)), None)
     if found is None:

@@ -41,10 +41,6 @@ MANAGEMENT = "a management port (default route)"
 NAMED = 3
 
 
-#: Backends of the engine that drive RDMA NICs.
-_BY_DEVICE = frozenset({"verbs", "cxi"})
-
-
 class UndiscoveredError(PerchError):
     """Only the hosts can say which devices these are, and nobody has asked them yet."""
 
@@ -62,22 +58,6 @@ def _undiscovered(host: Host, word: str) -> PerchError:
     why = f"perch_devices has '{word}', and the host was not asked for its devices"
     remedy = "give plan_devices, the inputs/devices.json of a run; or run without plan_only"
     return UndiscoveredError(ExitCode.USAGE, why, place=f"host {host.name}", remedy=remedy)
-
-
-def check_named(hosts: Iterable[Host]) -> None:
-    """Raises PerchError where a host names none of the NICs that its backends drive."""
-    unsaid = [
-        host.name
-        for host in hosts
-        if host.fabric in _LINES and not host.devices and _BY_DEVICE & {*host.backends}
-    ]
-    if unsaid:
-        raise PerchError(
-            ExitCode.USAGE,
-            "perch_devices is missing, and verbs or cxi need it",
-            place=f"host {names(unsaid, NAMED)}",
-            remedy=f"name the NICs under test, or give [{ACTIVE}]",
-        )
 
 
 def _limit(without: Iterable[str]) -> str:
@@ -218,14 +198,14 @@ def _port(device: Device) -> tuple[str, int]:
 
 
 def _check_gid(host: Host, given: Mapping[str, Any], device: Device) -> None:
-    """Raises PerchError where the inventory's GID is none of the device's."""
+    """Raises PerchError where the device lacks the GID that the inventory names."""
     index, has = given.get("gid_index"), [str(gid.index) for gid in device.gids]
     if index is not None and has and str(index) not in has:
         raise _refusal(
             host,
-            f"perch_devices has {device.device} with gid_index {index}, and it has "
+            f"perch_devices has {device.device} with gid_index {index}, and its GIDs are "
             + names(has, NAMED),
-            "see 'perch devices' there, or show_gids",
+            "see 'perch devices' there",
         )
 
 

@@ -146,7 +146,7 @@ def _alone(one: PlannedTest, pairs: Iterable[Pair]) -> Iterator[Excluded]:
                 _hosts(name for name in hosts if name in ends) for ends in (owners, others)
             )
             have = "has" if len(others) == 1 else "have"
-            why = f"{theirs} {have} no partner for it; add one to perch_devices there"
+            why = f"{theirs} {have} no partner at its place in perch_devices; add one there"
             yield Excluded(f"{left} in {one.test.name}", f"{mine}: {why}")
 
 

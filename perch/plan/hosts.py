@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
 from perch.model.record import Number, Scope
-from perch.model.suite import Host
-from perch.model.text import did_you_mean, explained
+from perch.model.suite import RDMA_BACKENDS, RDMA_FABRICS, Host
+from perch.model.text import did_you_mean, explained, names
 from perch.plan.template import RAILS_MAX
 from perch.tools import TOOLS
 
@@ -19,6 +19,9 @@ TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
 #: The engine's default port.
 PORT = 18600
 
+
+#: Hosts that a message names.
+NAMED = 3
 
 #: What to do about a device without a name.
 NAME = "give that of /sys/class/infiniband or /sys/class/cxi"
@@ -130,3 +133,30 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
         group=read.group,
         switch=read.switch,
     )
+
+
+def _refused(host: Host) -> tuple[str, str] | None:
+    """Why a host's fabric, backends and devices do not fit each other, and what to do."""
+    known = ("loopback", "ethernet", *RDMA_FABRICS)
+    if host.fabric not in known:
+        return f"there is no perch_fabric '{host.fabric}'", f"give {' or '.join(known)}"
+    rdma = [one for one in RDMA_BACKENDS if one in host.backends]
+    if rdma and host.fabric == "ethernet" and host.scope == "hardware":
+        why = f"perch_fabric is ethernet, and perch_backends has {rdma[0]}"
+        return why, f"give perch_fabric {' or '.join(RDMA_FABRICS)}"
+    if rdma and host.fabric in RDMA_FABRICS and not host.devices:
+        why = f"perch_devices is missing, and {rdma[0]} needs it"
+        return why, "name the NICs under test, or give [active]"
+    return None
+
+
+def check(hosts: Iterable[Host]) -> None:
+    """Raises PerchError of the first fault, with the hosts that have it."""
+    of_fault: dict[tuple[str, str], list[str]] = {}
+    for host in hosts:
+        fault = _refused(host)
+        if fault is not None:
+            of_fault.setdefault(fault, []).append(host.name)
+    for (why, remedy), alike in of_fault.items():
+        place = f"host {names(alike, NAMED)}"
+        raise PerchError(ExitCode.USAGE, why, place=place, remedy=remedy)

@@ -14,11 +14,10 @@ from perch.model.plan import Excluded, PlanSwitch
 from perch.model.record import Number
 from perch.model.suite import Host, SoakSettings, Suite, SuiteTest
 from perch.model.text import explained
-from perch.plan import bought, discovery, machines, rails
+from perch.plan import bought, discovery, hosts, machines, rails
 from perch.plan import soak as soaks
 from perch.plan.engine import Check
 from perch.plan.excluded import excluded
-from perch.plan.hosts import host
 from perch.plan.soak import Part, Soak
 from perch.plan.switches import switch
 from perch.plan.tests import Fleet, PlannedTest, planned
@@ -133,11 +132,10 @@ def with_devices(inputs: Inputs, document: bytes, file: str) -> Inputs:
 
 def hosts_of(inputs: Inputs) -> dict[str, Host]:
     """The hosts as the inventory has them. Raises PerchError."""
-    named = {name: host(name, given) for name, given in inputs.hosts.items()}
-    bought.check_fabrics(named.values())
+    named = {name: hosts.host(name, given) for name, given in inputs.hosts.items()}
+    hosts.check(named.values())
     bought.check_rates(named.values())
     bought.check_traits(named.values())
-    discovery.check_named(named.values())
     return named
 
 

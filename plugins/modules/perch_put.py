@@ -40,7 +40,7 @@ FOLDER_MODE = 0o700
 
 
 def is_there(path: Path, content: bytes) -> bool:
-    """Whether the file is as it should be. A link is none."""
+    """Whether the file is as it should be, and no link."""
     if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o777 != FILE_MODE:
         return False
     return path.read_bytes() == content

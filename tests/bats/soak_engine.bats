@@ -217,7 +217,7 @@ C
 
 @test "a server that breaks each connection at once is asked less and less often" {
   perch_serve
-  # a warm-up of messages: one of 200 ms would outlast each connection, which then is none
+  # a warm-up of messages: one of 200 ms outlasts each connection, which then is not counted
   soak_behind bw --backend tcp --completion event --warmup 100 --duration 60s --interval 30s
   wait_until lines connection 1
   local end=$((SECONDS + 5))

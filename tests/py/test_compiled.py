@@ -1,4 +1,4 @@
-"""tests/compiled: what Python imports from archives is compiled once, and anew when it changes."""
+"""tests/compiled: what Python imports from archives is compiled once, and again when it changes."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_a_host_that_says_not_which_nics_are_under_test_is_refused(asked: Any) -
         plan([], asked=asked)
     assert refused.value.code == ExitCode.USAGE
     assert str(refused.value) == (
-        "host h0, h1: perch_devices is missing, and verbs or cxi need it; "
+        "host h0, h1: perch_devices is missing, and verbs needs it; "
         "name the NICs under test, or give [active]"
     )
 
@@ -259,8 +259,8 @@ def test_a_gid_that_its_device_lacks_is_refused(word: str) -> None:
     with pytest.raises(PerchError) as refused:
         plan([{"name": word, "gid_index": 77}])
     assert str(refused.value) == (
-        "host h0: perch_devices has mlx5_9 with gid_index 77, and it has 2, 3; "
-        "see 'perch devices' there, or show_gids"
+        "host h0: perch_devices has mlx5_9 with gid_index 77, and its GIDs are 2, 3; "
+        "see 'perch devices' there"
     )
     assert plan([{"name": word, "gid_index": "3"}]).flows()
 

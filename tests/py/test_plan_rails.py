@@ -107,7 +107,7 @@ def test_both_directions_follow_each_other() -> None:
 def test_what_is_excluded_is_said_of_one_direction() -> None:
     said = (
         "mlx5_2 in t",
-        "h0: h1 has no partner for it; add one to perch_devices there",
+        "h0: h1 has no partner at its place in perch_devices; add one there",
     )
     assert excluded(plan("all", 3, 2, directions="both")).count(said) == 1
     test = suite_test(backend="verbs", kind="transfer", op="write", directions="both")
@@ -176,7 +176,7 @@ def test_what_has_no_partner_is_excluded_by_name() -> None:
     found = excluded(plan("all", 3, 2))
     assert (
         "mlx5_2 in t",
-        "h0: h1 has no partner for it; add one to perch_devices there",
+        "h0: h1 has no partner at its place in perch_devices; add one there",
     ) in found
     assert ("every test", "no flow uses mlx5_2 of h0") in found
 

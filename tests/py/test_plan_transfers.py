@@ -115,7 +115,7 @@ def test_all_devices_are_as_many_as_both_hosts_name() -> None:
     found = plan({"devices": "all"})
     assert "--devices m0::3,m1::3 --server-devices n0,n1 " in command(found)
     assert excluded(found) == [
-        ("m2 in t", "a: b has no partner for it; add one to perch_devices there"),
+        ("m2 in t", "a: b has no partner at its place in perch_devices; add one there"),
         ("every test", "no flow uses m2 of a"),
     ]
 
