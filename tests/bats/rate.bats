@@ -87,7 +87,7 @@ refused() {
 @test "a peer that dies in the middle is exit 4, and the record has what was complete" {
   perch_serve
   local code=0
-  "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --json --size 4K --duration 20s >out 2>err 3>&- &
+  "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --json --size 4K --warmup 0 --duration 20s >out 2>err 3>&- &
   local client=$!
   wait_until job_moved $((32 * 1024 * 1024))
   signal_jobs KILL

@@ -66,7 +66,7 @@ job_ticks() {
     code=0
     rm -f out
     "$PERCH" transfer 127.0.0.1 --port "$PORT" --backend tcp --op "$op" --completion event --json --size 64K:128K \
-      --batch 8 --duration 4s >out 2>err 3>&- &
+      --batch 8 --warmup 0 --duration 4s >out 2>err 3>&- &
     local client=$!
     wait_until test -s out
     wait_until job_moved $(($(job_bytes) + 64 * 1024 * 1024))
