@@ -18,6 +18,7 @@ from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment, Readings
 from perch.model.record import Number
 from perch.model.text import did_you_mean
+from perch.plan.capable import in_gpu_memory
 
 #: The schemas of environment.json.
 ENVIRONMENTS = ("perch.environment/1", "perch.environment/2")
@@ -79,6 +80,18 @@ def cxi_hosts(flows: Iterable[Flow]) -> set[str]:
     used: set[str] = set()
     for flow in flows:
         if (flow.tool == "cxi" or flow.backend == "cxi") and flow.imported is None:
+            used |= {flow.client, flow.server}
+    return used
+
+
+def gpu_hosts(flows: Iterable[Flow]) -> set[str]:
+    """The hosts of flows in GPU memory, which their NICs must reach."""
+    tests: dict[str, bool] = {}
+    used: set[str] = set()
+    for flow in flows:
+        if flow.test not in tests:
+            tests[flow.test] = in_gpu_memory(flow.params.get)
+        if tests[flow.test]:
             used |= {flow.client, flow.server}
     return used
 
@@ -232,7 +245,9 @@ def _unchecked(
     return unwanted or _misplaced(answer, environment, plan.created)
 
 
-def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
+def subject(
+    name: str, host: PlanHost, wanted: Document | None, *, uses_gpu: bool = False
+) -> Document:
     """A host in the form that the areas of checks read."""
     return {
         "name": name,
@@ -243,6 +258,7 @@ def subject(name: str, host: PlanHost, wanted: Document | None) -> Document:
         "wanted": wanted or {},
         "ports": host.ports or [host.port],
         "devices": host.devices,
+        "gpu": uses_gpu,
     }
 
 
@@ -272,7 +288,7 @@ def _idle_fault(said: Environment, idle: Readings | None) -> str | None:
     return "names samples of its idle time that samples.jsonl does not have"
 
 
-def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Read:
+def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool, uses_gpu: bool) -> _Read:
     planned = plan.hosts[name]
     place = f"raw/{name}/environment.json"
     environment = files.document(place, _environment)
@@ -307,7 +323,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool) -> _Re
         wanted=wanted or {},
     )
     question = (
-        findings.Question(areas, subject(name, planned, wanted), answer)
+        findings.Question(areas, subject(name, planned, wanted, uses_gpu=uses_gpu), answer)
         if asked and answer is not None
         else None
     )
@@ -323,8 +339,12 @@ def read_hosts(
 
     `judged`: findings.judged, or what stands in for it. Raises PerchError where jq cannot be run.
     """
-    with_cxi = cxi_hosts(plan.flows())
-    read = {name: _read_host(files, plan, name, uses_cxi=name in with_cxi) for name in plan.hosts}
+    flows = list(plan.flows())
+    with_cxi, with_gpu = cxi_hosts(flows), gpu_hosts(flows)
+    read = {
+        name: _read_host(files, plan, name, uses_cxi=name in with_cxi, uses_gpu=name in with_gpu)
+        for name in plan.hosts
+    }
     found = judged([one.question for one in read.values() if one.question])
     for name, one in read.items():
         checks = list(found.get(name, [])) if one.question else None

@@ -36,14 +36,17 @@ def _needs(test: SuiteTest) -> Iterator[Need]:
     inline = count(test, "inline")
     if inline:
         yield f"inline sends of {inline} B", lambda can: can.inline_bytes >= inline
-    if _in_gpu_memory(test):
+    if in_gpu_memory(test.get):
         yield "dmabufs of GPU memory", lambda can: can.dmabuf or can.peer_memory
 
 
-def _in_gpu_memory(test: SuiteTest) -> bool:
-    """By what the device itself reaches: --bounce copies through the host's memory."""
-    kinds = [str(test.get(key, "host")) for key in ("memory", "tx_memory", "rx_memory")]
-    return not test.get("bounce") and any(kind.startswith(_GPUS) for kind in kinds)
+def in_gpu_memory(param: Callable[[str], Any]) -> bool:
+    """Whether a device itself reaches GPU memory: --bounce copies through the host's memory.
+
+    `param`: a parameter of the test, None where it has none.
+    """
+    kinds = [str(param(key)) for key in ("memory", "tx_memory", "rx_memory")]
+    return not param("bounce") and any(kind.startswith(_GPUS) for kind in kinds)
 
 
 def without(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> dict[str, str]:

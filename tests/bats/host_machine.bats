@@ -255,6 +255,54 @@ link-flaps = bad = .commands["kernel-log-lines"].exit = 1 | .files["/sys/class/n
 CASES
 }
 
+@test "the kernel's log: failures of NICs, GPUs, the IOMMU and programs, and what only sounds so" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c1:00.0: poll_health:848:(pid 0): device's health compromised - reached miss count"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c1:00.0: print_health_info:520:(pid 0): synd 0x8: unrecoverable hardware error"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c2:00.0: print_health_info:520:(pid 0): synd 0x8: unrecoverable hardware error"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c1:00.0: print_health_info:520:(pid 0): synd 0x10: High temperature"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: temp_warn:171:(pid 0): High temperature on sensors with bit set 0 1"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: Port module event[error]: module 0, Cable error, Power budget exceeded"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: Port module event: module 0, Cable plugged"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Fatal firmware reset event, data1: 0x2, data2: 0x1, min wait 2000 ms, max wait 16000 ms"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Solicited firmware reset event, data1: 0x2, data2: 0x1, min wait 2000 ms, max wait 16000 ms"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] ice 0000:c1:00.0 rocep7s0f1: abnormal ae_id = 0x401 bool qp=1 qp_id = 1, ae_src=5"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] ice 0000:c1:00.0: HMC Error: 0x1"
+nic-log = unknown = del(.commands["kernel-log-lines"])
+transmit-timeouts = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] NETDEV WATCHDOG: ens1np0 (mlx5_core): transmit queue 3 timed out"
+transmit-timeouts = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0 ens1np0: NETDEV WATCHDOG: CPU: 3: transmit queue 5 timed out 5010 ms"
+transmit-timeouts = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] NETDEV WATCHDOG: ens1np01 (mlx5_core): transmit queue 3 timed out"
+gpu-log = not_applicable = .
+gpu-log = ok = .files["/proc/modules"] += "\nnvidia 9895936 120 nvidia_uvm, Live 0x0"
+gpu-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] NVRM: Xid (PCI:0000:01:00): 79, pid=1122, GPU has fallen off the bus."
+gpu-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] NVRM: Xid (PCI:0000:00:06): 31, pid=79749, name=exe, Ch 0000000a, intr 00000000. MMU Fault"
+gpu-log = not_applicable = .commands["kernel-log-lines"].stdout += "\n[9.000000] NVRM: Xid (PCI:0000:00:06): 31, pid=79749, name=exe, Ch 0000000a, intr 00000000. MMU Fault"
+gpu-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] amdgpu 0000:03:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block"
+gpu-log = not_applicable = .commands["kernel-log-lines"].stdout += "\n[863000.000000] amdgpu 0000:03:00.0: amdgpu: no uncorrectable hardware errors detected in umc block"
+iommu-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] DMAR: [DMA Read NO_PASID] Request device [0xc1:0x00.0] fault addr 0x70ad5000 [fault reason 0x07] Next page table ptr is invalid"
+iommu-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] AMD-Vi: Event logged [IO_PAGE_FAULT device=c1:00.0 domain=0x0012 address=0x00000000ff6101b0 flags=0x0070]"
+iommu-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x000d address=0xcfd51ad0 flags=0x0070]"
+iommu-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] DMAR: [DMA Read NO_PASID] Request device [0c1:00.0] fault addr 0x7 [fault reason 0x07] ?"
+iommu-log-others = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] DMAR: [DMA Write] Request device [00:02.0] PASID ffffffff fault addr 0 [fault reason 02] Present bit in context entry is clear"
+iommu-log-others = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] DMAR: [Firmware Bug]: No firmware reserved region can cover this RMRR"
+hung-tasks = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] INFO: task python3:4711 blocked for more than 120 seconds."
+CASES
+  judge "$FIXTURES/machine-amd.json" '.commands["kernel-log-lines"].stdout += "\n[ 9.000000] mlx5_core 0000:c1:00.0: print_health_info:520:(pid 0): synd 0x8: unrecoverable hardware error\n[856800.0] NVRM: Xid (PCI:0000:01:00): 48, pid=1"' '.gpu = true'
+  assert_equal "$(jq -r '.[] | select(.id == "machine-nic-log", .id == "machine-gpu-log") | .severity' findings.json)" $'required\nrequired'
+  assert_equal "$(found_of gpu-log)" "1 failure, 0 warnings, the last 2 hours ago: NVRM: Xid (PCI:0000:01:00): 48, pid=1"
+}
+
+@test "every kind of line that the judge knows is gathered" {
+  log_program journalctl 'exit 1'
+  log_program dmesg 'echo "[    0.000000] Linux version"; cat kinds'
+  grep -o 'stdout += "\\n[^"]*"' "$BATS_TEST_FILENAME" | sed 's/^stdout += "\\n//; s/"$//; s/\\n.*//; /Cable plugged/d; /no uncorrectable/d' >kinds
+  [ "$(wc -l <kinds)" -gt 30 ]
+  PATH=$PWD/bin:$PATH gather
+  jq -r '.commands["kernel-log-lines"].stdout' found.json >lines
+  run grep -vxFf lines kinds
+  assert_output ""
+}
+
 @test "what cannot be read is never ok: nothing there, everything empty, everything garbage" {
   local edit
   for edit in '.files = {} | .links = {} | .commands = {}' '.links |= map_values("") | .files |= map_values("") | .commands |= map_values(.stdout = "")' \

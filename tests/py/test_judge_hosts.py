@@ -13,7 +13,7 @@ import pytest
 from perch.errors import PerchError
 from perch.judge import findings, planned
 from perch.judge.findings import Question
-from perch.judge.hosts import HostFacts, cxi_hosts, read_hosts
+from perch.judge.hosts import HostFacts, cxi_hosts, gpu_hosts, read_hosts
 from perch.judge.raw import RawFiles
 from perch.model.plan import Flow
 from tests import spelled
@@ -66,7 +66,7 @@ def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
     assert question.areas == ["machine", "nic", "qos"]
     assert question.host == {
         "name": "alpha", "fabric": "loopback", "scope": "software", "wanted": {"mtu": 9000},
-        "link_gbit_s": None, "traits": {}, "ports": [18600], "devices": [],
+        "link_gbit_s": None, "traits": {}, "ports": [18600], "devices": [], "gpu": False,
     }  # fmt: skip
     assert question.raw == ANSWER
     assert (hosts["alpha"].unchecked, hosts["alpha"].checks) == (None, [{"id": "x"}])
@@ -158,6 +158,32 @@ def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:
         cxi_hosts([flow(backend="cxi", imported={"file": "x", "line": 1, "expect": []})]) == set()
     )
     assert findings.areas(machine=False, slingshot=True) == ["slingshot"]
+
+
+@pytest.mark.parametrize(
+    ("params", "hosts"),
+    [
+        ({}, set()),
+        ({"memory": "host"}, set()),
+        ({"memory": "huge:2M"}, set()),
+        ({"memory": "cuda:1"}, {"a", "b"}),
+        ({"rx_memory": "rocm"}, {"a", "b"}),
+        ({"tx_memory": "ze", "bounce": True}, set()),
+    ],
+)
+def test_flows_in_gpu_memory_name_the_hosts_whose_gpus_count(
+    params: Document, hosts: set[str]
+) -> None:
+    flows = [
+        msgspec.convert(
+            {"id": f"{test}/a/b/0/1", "test": test, "tool": "perch", "kind": "latency",
+             "client": "a" if test == "t" else "c", "server": "b" if test == "t" else "d",
+             "scope": "hardware", "params": params if test == "t" else {}},
+            Flow,
+        )
+        for test in ("t", "other")
+    ]  # fmt: skip
+    assert gpu_hosts(flows) == hosts
 
 
 # ---- jq ------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import "hosts/machine_kernel" as kernel;
 import "hosts/machine_firewall" as firewall;
 import "hosts/machine_clock" as clock;
 import "hosts/machine_log" as log;
+import "hosts/machine_log_drivers" as drivers;
 
 # The interfaces that other hosts' connections may come in by: those under test, of loopback lo; none is not known.
 def interfaces($raw; $host):
@@ -19,9 +20,9 @@ def has_soft($raw; $host):
 
 # Input: what host-check printed. $host: as area.jq has it.
 def findings($host):
-  m::sane | . as $raw
+  m::sane | . as $raw | log::log(.) as $log
   | memory::findings($host), cpu::findings($host), kernel::findings($host),
-    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($host);
+    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
 def between($hosts): clock::between([$hosts[] | .raw |= m::sane]);

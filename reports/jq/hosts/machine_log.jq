@@ -27,24 +27,27 @@ def refused($raw): m::command($raw; "kernel-log-lines") | if .exit == 3 or .exit
 
 def ago($now): if . == null or $now == null then "" else ", the last \(($now - .) / 3600 | if . < 1 then "within the hour" else "\(floor | c::plural("hour")) ago" end)" end;
 
-# Lines -> {lost, mended: lines; recent: how many were mended within a day; found}
-def counted($now; lost; mended):
+# Lines -> {lost, mended: lines; recent: how many were mended within a day; found}. words: their numbers in words.
+def counted($now; lost; mended; words):
   { lost: [.[] | select(.text | lost)], mended: [.[] | select(.text | mended)] }
   | .recent = ([.mended[] | select($now == null or .time == null or .time > $now - 86400)] | length)
   | .found = (if .lost == [] and .mended == [] then "none"
-              else "\(.lost | length) uncorrected, \(.mended | length) corrected"
+              else ({lost: (.lost | length), mended: (.mended | length)} | words)
                    + ([.lost[], .mended[] | .time | numbers] | max | ago($now)) end);
 
-# Uncorrected ones fail; corrected ones within a day are said: a sound link or module has none. Source: site policy.
-def errors($raw; $id; $device; $log; lost; mended; $severity; $part):
+# Those where something was lost fail; the others within a day are said: a sound part has none. Source: site policy.
+def judged($raw; $id; $device; $log; lost; mended; words; $severity; $part):
   now($raw) as $now
-  | ($log | if . == null then null else .lines | counted($now; lost; mended) end) as $all
+  | ($log | if . == null then null else .lines | counted($now; lost; mended; words) end) as $all
   | m::finding($id;
       { $device, severity: (if $all != null and $all.lost != [] then $severity else "advisory" end),
         status: (if $all == null then "unknown" elif $all.lost != [] or $all.recent > 0 then "bad" else "ok" end),
         found: (if $all == null then refused($raw)
-                else $all.found + (if $all.lost + $all.mended == [] then "" else ": " + ($all.lost + $all.mended | last | .text | .[0:120]) end) end),
-        wanted: "no uncorrected error, and no corrected error within a day" } + $part);
+                else $all.found + (if $all.lost + $all.mended == [] then "" else ": " + ($all.lost + $all.mended | last | .text | .[0:120]) end) end) } + $part);
+
+def errors($raw; $id; $device; $log; lost; mended; $severity; $part):
+  judged($raw; $id; $device; $log; lost; mended; "\(.lost) uncorrected, \(.mended) corrected"; $severity;
+    {wanted: "no uncorrected error, and no corrected error within a day"} + $part);
 
 # The PCI functions under test, by their devices: the end of the link that /sys/class/infiniband/DEVICE/device is
 def functions($raw):
@@ -84,9 +87,9 @@ def links($raw; $log):
         remedy: "Reseat or replace cable or module; check the switch port's errors, and whether a program sets the interface down",
         source: "HPE cxi_healthcheck (shs-docs, CXI_Healthcheck.md), the only published rule" });
 
-def findings($host):
+# $log: of this host, as `log` has it
+def findings($log):
   . as $raw
-  | log($raw) as $log
   | pcie($raw; $log),
     errors($raw; "hardware-log"; null; $log; cpu_lost; cpu_mended; "required";
       { why: "a failing processor or memory corrupts results and can stop the machine",

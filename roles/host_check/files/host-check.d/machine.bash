@@ -163,7 +163,7 @@ machine_clock() {
 
 # The kernel's log, from the journal or else from the kernel: its source and first line, then the newest lines of each
 # kind that matters. It is read once; a journal may hold a year. The words are those of drivers/pci/pcie/aer.c, of mce
-# and EDAC, and of the network drivers ("NIC Link is Down", mlx5's "Link down").
+# and EDAC, of the network drivers ("NIC Link is Down", mlx5's "Link down"), and those that machine_log_drivers.jq names.
 machine_log() {
   local name
   for name in "${NETDEVS[@]}"; do keep "/sys/class/net/$name/carrier_down_count"; done
@@ -178,7 +178,11 @@ machine_log() {
     [ -n "$log" ] || exit 3
     echo "source $source"
     head -n 1 <<<"$log"
-    for kind in "AER: |PCIe Bus Error" "Hardware Error|mce: .*(error|Machine check)|EDAC .*(CE|UE) " "[Ll]ink (is )?([Dd]own|DOWN)"; do
+    for kind in "AER: |PCIe Bus Error" "Hardware Error|mce: .*(error|Machine check)|EDAC .*(CE|UE) " "[Ll]ink (is )?([Dd]own|DOWN)" \
+      "NVRM: Xid|amdgpu.* [1-9][0-9]* (new )?(un)?correctable hardware errors" "NETDEV WATCHDOG: " "task .* blocked for more than " \
+      "mlx5_core.*(health compromised|synd|Fatal error|High temperature|Port module event\[error\])" \
+      "bnxt_.*([Ff]irmware (reset event|(is )?not responding)|TX timeout)" "(ice|irdma) .*(HMC Error|abnormal ae_id|[Rr]eset requested)" \
+      "DMAR: \[|IO_PAGE_FAULT|arm-smmu.*(event 0x10|context fault)"; do
       grep -E "$kind" <<<"$log" | tail -n 80 || true
     done'
 }
