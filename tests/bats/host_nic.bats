@@ -29,6 +29,8 @@ topic() {
 
 @test "the link: state, layer, speed, width, subnet manager and errors" { topic link 34; }
 
+@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 12; }
+
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 
 @test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 29; }
@@ -48,10 +50,10 @@ topic() {
   with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of)) | group_by(.status)
     | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
   run cat whole.txt
-  assert_line "nic-mlx5: 12 info, 4 not_applicable, 19 ok"
+  assert_line "nic-mlx5: 13 info, 4 not_applicable, 20 ok"
   assert_line "nic-mlx5-infiniband: 12 info, 4 not_applicable, 20 ok"
-  assert_line "nic-bnxt: 12 info, 4 not_applicable, 19 ok"
-  assert_line "nic-irdma: 8 info, 5 not_applicable, 15 ok, 7 unknown"
+  assert_line "nic-bnxt: 13 info, 5 not_applicable, 19 ok"
+  assert_line "nic-irdma: 9 info, 5 not_applicable, 16 ok, 7 unknown"
   assert_line "nic-rxe: 7 info, 17 not_applicable, 11 ok"
 }
 
@@ -72,6 +74,7 @@ topic() {
   assert_output 'nic-duplicate-address ["ok","ok"] 2: each address is used once
 nic-duplicate-gid ["ok","ok"] 2: each GID is used once
 nic-duplicate-mac ["ok","ok"] 2: each MAC is used once
+nic-fec-ends ["ok","ok"] 2: RS on all
 nic-mtu-ends ["ok","ok"] 2: 4200 on all
 nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
 }
@@ -93,6 +96,19 @@ nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
   assert_output "bad host2: 4200 on host0 enp129s0f0np0, host1 enp129s0f0np0; 1500 on host2 enp129s0f0np0
 bad host1: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0
 bad host0: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0"
+}
+
+@test "FEC that differs between links of one speed is a fault, and between speeds is none" {
+  # shellcheck disable=SC2016
+  run with_cases '$f["nic-mlx5"] as $raw | ("fec enp129s0f0np0" as $name | {commands: {($name): ($raw.commands[$name] | .stdout |= sub("\\[\"RS\"\\]"; "[\"Off\"]"))}}) as $off
+    | {files: {"/sys/class/net/enp129s0f0np0/speed": "25000"}} as $slow
+    | ([$raw, n::second($raw; {}), n::second($raw; $off)], [$raw, n::second($raw; $off)], [$raw, n::second($raw; $off + $slow)])
+    | [n::between(.)[] | select(.id == "nic-fec-ends") | "\(.status) \(.severity) \(.host) \(.device): \(.found)"] | join("\n")'
+  assert_output "bad required host2 mlx5_0: RS on host0 mlx5_0, host1 mlx5_0; Off on host2 mlx5_0
+bad required host1 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
+bad required host0 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
+ok required host0 null: Off or RS on all
+ok required host1 null: Off or RS on all"
 }
 
 @test "one host, and two names of one machine on a loopback, have nothing between them" {
@@ -200,5 +216,5 @@ SCRIPT
   jq -L "$TOP/reports/jq" --arg name "$interface" 'import "hosts/nic" as n;
     [n::findings({name: "here", fabric: "ethernet", scope: "hardware", devices: [{$name}], wanted: {mtu: 68}})]' found.json >judged.json
   assert_json judged.json 'any(.[]; .id == "nic-device" and .status == "ok") and any(.[]; .id == "nic-mtu" and .status == "bad")
-    and any(.[]; .id == "nic-ring-rx" and .status == "unknown" and (.found | endswith("ethtool is not installed")))'
+    and any(.[]; .id == "nic-ring-rx" and .status == "unknown" and (.found | endswith("ethtool is not installed (package ethtool)")))'
 }

@@ -31,6 +31,7 @@ from selftest.edits import (
     substitute,
 )
 from selftest.faults.hosts import BRIDGE, CARD, HALF_RATE, half_uplink, no_pfc
+from selftest.faults.links import FEC_OFF
 from selftest.files import Document, document
 from selftest.paths import FIXTURES
 from selftest.runs import fabric_plan, noise
@@ -199,6 +200,12 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "a bond with a link that is down": (
         "FAIL", "host_check/nic-bond-links/beta/mlx5_0", (edit(BETA, half_bond),),
+    ),
+    "FEC off on one host": (
+        "FAIL", "host_check/nic-fec-ends/beta/mlx5_0", (edit(BETA, FEC_OFF),),
+    ),
+    "hosts on which nobody can read FEC": (
+        "INCONCLUSIVE", "host_check/nic-fec/alpha/mlx5_0", (edit(ALL, without("fec")),),
     ),
     "an MTU of 1500 on one host": (
         "FAIL", "host_check/nic-path-mtu-ends/beta/mlx5_0", (edit(BETA, mtu_1500),),

@@ -3,8 +3,11 @@
 import "common" as c;
 import "hosts/nic_read" as r;
 import "hosts/nic_address" as address;
+import "hosts/nic_fec" as fec;
+import "hosts/nic_link" as link;
 
-# {host, device, netdev, kind: text} of every NIC of the group: what must be a NIC's own, and what must be alike.
+# {host, device, kind, value} of every NIC of the group: what must be a NIC's own, and what must be alike. among: only those
+# with the same are compared.
 def known($hosts):
   $hosts[] | .host as $host | .raw as $raw | r::devices($raw; $host) as $devices
   | ( r::interfaces($devices)[] | select(r::there($raw; .netdev)) | r::text($raw; .dir + "/link_layer") as $layer
@@ -15,7 +18,9 @@ def known($hosts):
         (select($layer != "InfiniBand") | . + {kind: "mtu", value: (address::mtu($raw; $netdev) | values)}) ),
     ( $devices[] | select(.rdma) | . as $d | {host: $host.name, device: $d.name}
       | (. + {kind: "gid", value: $d.gids[].gid}),
-        (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) );
+        (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) ),
+    ( select($host.scope == "hardware") | $devices[] | . as $d | fec::fec($raw; $d) | select(. != null and .mode != null and .mode != "None")
+      | {host: $host.name, device: $d.name, kind: "fec", value: .mode, among: link::link($raw; $d).gbit} );
 
 def about:
   { address:
@@ -37,7 +42,11 @@ def about:
       { id: "path-mtu-ends", wanted: "the same active MTU on all ports of the fabric",
         why: "a queue pair does not connect, or stalls, if one end has a smaller path MTU",
         source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
-        remedy: "Set the same MTU on all interfaces (host_tune_mtu), or on the InfiniBand partition" } };
+        remedy: "Set the same MTU on all interfaces (host_tune_mtu), or on the InfiniBand partition" },
+    fec:
+      { id: "fec-ends", wanted: "the same FEC on all links of one speed", why: "links with other FEC have another latency and another error rate",
+        source: "ethtool --show-fec; IEEE 802.3, clauses 91, 108 and 119",
+        remedy: "Use the same cables and FEC everywhere; run ethtool --set-fec INTERFACE encoding auto, as at the switch ports" } };
 
 def blamed($kind; $host; $device; $status; $found):
   r::result($status; $found; null) | r::finding(about[$kind].id; $device; about[$kind] + {severity: "required"}) | . + {host: $host};
@@ -65,14 +74,18 @@ def duplicates($all; $kind):
 
 # The value that most NICs have is the group's; where none has the majority, all of them are named.
 def alike($all; $kind):
-  ([$all[] | select(.kind == $kind)] | group_by(.value) | sort_by(-length)) as $groups
-  | if $groups == [] then empty
-    elif ($groups | length) == 1 then $groups[0] | all_well($kind; "\(.[0].value) on all")
-    else ($groups | map("\(.[0].value) on \(map("\(.host) \(.device)") | c::names(4))") | join("; ")) as $spread
+  [$all[] | select(.kind == $kind)] as $mine
+  | [$mine | group_by(.among)[] | group_by(.value) | sort_by(-length)] as $compared
+  | if $mine == [] then empty
+    elif all($compared[]; length == 1) then
+      $mine | all_well($kind; "\([$compared[][0][0].value] | unique | map(tostring) | join(" or ")) on all")
+    else
+      $compared[] | select(length > 1) | . as $groups
+      | ($groups | map("\(.[0].value) on \(map("\(.host) \(.device)") | c::names(4))") | join("; ")) as $spread
       | (if ($groups[0] | length) > ($groups[1] | length) then $groups[1:] else $groups end)[][]
       | blamed($kind; .host; .device; "bad"; $spread) end;
 
 # Two names of one machine share everything; a loopback is such a pair.
 def between($hosts):
   if ($hosts | length) < 2 or $hosts[0].host.fabric == "loopback" then empty
-  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu") end;
+  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu", "fec") end;

@@ -8,13 +8,20 @@ def number($raw; $path): text($raw; $path) | whole;
 
 def command($raw; $name): [$raw.commands[$name] | objects] | .[0];
 def said($raw; $name): command($raw; $name) | if . == null or .exit != 0 then null else [.stdout | trimmed] | .[0] end;
-# Why a command has no answer: "ethtool is not installed".
+# The package of a tool, by Debian's name; the others have their tool's name in it.
+def package:
+  {ethtool: "ethtool", ip: "iproute2", ibv_devinfo: "ibverbs-utils", smpquery: "infiniband-diags"}[.]
+  | if . == null then "" else " (package \(.))" end;
+
+# Why a command has no answer: "ethtool is not installed (package ethtool)". A shell's $0 is its tool. 124 and 137 are timeout(1)'s.
 def silent($raw; $name):
   command($raw; $name)
   | if . == null then "it was not asked"
-    else ([.argv[0]? | strings] | .[0] // "the command") as $tool
-      | if .exit == null then "\($tool) is not installed"
+    else ([.argv[0]? | strings] | .[0] // "the command") as $first
+      | (if $first == "bash" then [.argv[3]? | strings] | .[0] // $first else $first end) as $tool
+      | if .exit == null then "\($tool) is not installed\($tool | package)"
         elif .exit == 0 then "\($tool) said nothing of it"
+        elif .exit == 124 or .exit == 137 then "\($tool) did not answer in time, and was stopped"
         else "\($tool): exit \(.exit): \([.stderr | trimmed] | .[0] // "nothing said" | .[0:120])" end end;
 
 # A finding. $about: {severity, why, remedy, source} and, where there is one, wanted; input: {status, found, value}.
@@ -105,3 +112,9 @@ def devices($raw; $host):
 def interfaces($devices):
   [$devices[] | select(.netdev != null)] | group_by(.netdev) | map(.[0]);
 def there($raw; $netdev): $raw.links["/sys/class/net/\($netdev)"] != null;
+
+# What carries an interface: the links of a bond, the parent of a VLAN, else itself.
+def carriers($raw; $netdev):
+  "/sys/class/net/\($netdev)/lower_" as $lower
+  | [$raw.links | keys_unsorted[] | select(startswith($lower)) | .[($lower | length):]] | sort
+  | if . == [] then [$netdev] else . end;

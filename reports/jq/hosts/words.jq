@@ -43,6 +43,8 @@ def words:
     "nic-link-layer": ["each port has the fabric's link layer", "a port has the wrong link layer"],
     "nic-link-speed": ["each link has full speed", "a link is too slow"],
     "nic-bond-links": ["each link of a bond is up", "a link of a bond is down"],
+    "nic-fec-ends": ["links of one speed use the same FEC", "links of one speed use different FEC"],
+    "nic-fec-blocks": ["FEC corrects all blocks", "FEC cannot correct all blocks"],
     "nic-link-width": ["each link has all its lanes", "a link lacks lanes"],
     "nic-subnet-manager": ["a subnet manager serves each port", "a port has no subnet manager"],
     "nic-port-errors": ["port errors are below the limits", "too many port errors"],

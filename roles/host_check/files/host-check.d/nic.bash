@@ -46,9 +46,33 @@ nic_ethtool() {
   fi
 }
 
+# nic_carriers INTERFACE: the links of a bond, the parent of a VLAN, else itself, in CARRIERS
+nic_carriers() {
+  local lower
+  CARRIERS=()
+  for lower in "/sys/class/net/$1"/lower_*; do
+    [ ! -e "$lower" ] || CARRIERS+=("${lower##*/lower_}")
+  done
+  [ ${#CARRIERS[@]} -gt 0 ] || CARRIERS=("$1")
+}
+
+# nic_fec NAME INTERFACE: the mode of FEC, and its counters where this ethtool has them (5.13)
+nic_fec() {
+  # shellcheck disable=SC2016  # the other shell's own variables
+  if command -v ethtool >/dev/null; then
+    ask "$1 $2" bash -c 'for how in "-I --json" -I; do
+        ! out=$(ethtool $how --show-fec "$1" 2>/dev/null) || { printf "%s\n" "$out"; exit; }
+      done
+      exec ethtool --show-fec "$1"' ethtool "$2"
+  else
+    ask "$1 $2" ethtool --show-fec "$2"
+  fi
+}
+
 # nic_interface NAME
 nic_interface() {
   local dir=/sys/class/net/$1 lower
+  local -a CARRIERS
   keep_link "$dir"
   for lower in "$dir"/lower_*; do
     [ ! -e "$lower" ] || keep_link "$lower" # of a bond, a VLAN: what carries it
@@ -62,6 +86,8 @@ nic_interface() {
   nic_ethtool "rings $1" -g "$1"
   nic_ethtool "coalescing $1" -c "$1"
   nic_ethtool "features $1" -k "$1"
+  nic_carriers "$1"
+  for lower in "${CARRIERS[@]}"; do nic_fec fec "$lower"; done
 }
 
 # nic_interrupts FUNCTION: each interrupt's name and the processors that it goes to. The name is a directory beside the
@@ -104,6 +130,7 @@ nic_errors() {
 
 gather_nic() {
   local name link function
+  local -a CARRIERS
   local -A own=() all=() interfaces=()
   local -a functions errors cassini=()
   for name in "${NETDEVS[@]}"; do interfaces[$name]=1; done
@@ -137,4 +164,8 @@ gather_nic() {
   ask addresses ip -j -4 address
   mapfile -t errors < <(nic_errors "${!interfaces[@]}")
   keep_later "${errors[@]}"
+  for name in "${!interfaces[@]}"; do
+    nic_carriers "$name"
+    for link in "${CARRIERS[@]}"; do nic_fec fec-later "$link"; done
+  done
 }

@@ -12,7 +12,7 @@ from selftest.fault import Fault
 
 FAMILIES = (
     "flows", "origins", "figures", "plans", "devices", "fabric", "between", "hosts", "machines",
-    "switches", "history", "slingshot", "repeats", "soak_lines", "soak_samples",
+    "links", "switches", "history", "slingshot", "repeats", "soak_lines", "soak_samples",
 )  # fmt: skip
 
 
