@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("perch.imports.command", "read outputs that were measured elsewhere"),
     "runs": ("perch.history.runs", "add a judged run to the list of runs"),
     "trend": ("perch.history.trend", "draw each test's median over the runs of a fabric"),
+    "first-day": ("perch.history.first_day", "say what a first day of a fabric has collected"),
     "completion": ("perch.completion", "print the completion script of a shell"),
 }
 

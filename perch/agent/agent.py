@@ -31,13 +31,17 @@ SYNC_EVERY = 1.0
 
 
 class Settings(NamedTuple):
-    """`lease_s`: seconds without the controller after which the agent ends; 0: no bound."""
+    """`lease_s`: seconds without the controller after which the agent ends; 0: no bound.
+
+    `follow_s`: seconds for which a client's counters are read again and again after each flow.
+    """
 
     out: Path
     engine: str
     token_file: str
     lease_s: float
     start_window_s: float
+    follow_s: float = 0
 
     @property
     def control(self) -> Path:
@@ -129,7 +133,7 @@ class Agent(Life):
         self._ready()
         own, routes, wanted = await self._roads()
         counters = Counters(devices.find(wanted), self._children, self._clock)
-        readings = Readings(counters, self._raw, self._clock)
+        readings = Readings(counters, self._raw, self._clock, self._settings.follow_s)
         found["address_interface"] = own
         if own != "lo":  # over loopback counters prove nothing
             found["idle_samples"] = await _idle(readings)

@@ -1,7 +1,7 @@
 """perch-agent's command line.
 
     perch-agent run   --plan FILE --host NAME --out DIR --engine PATH
-                      [--token-file FILE] [--lease S] [--start-window S]
+                      [--token-file FILE] [--lease S] [--start-window S] [--follow S]
     perch-agent start (the same options)    run, detached; returns when it serves
     perch-agent poll  --out DIR [--offset N]  for the controller: renews the lease
     perch-agent status --out DIR            one JSON object
@@ -33,7 +33,7 @@ _WORDS = {
     **dict.fromkeys(("plan", "host", "out", "engine", "token-file", "state"), ""),
     "supervisor": "auto|systemd|session",
 }
-_NUMBERS = {"lease": 0, "start-window": 60, "offset": 0, "begin": 0}
+_NUMBERS = {"lease": 0, "start-window": 60, "follow": 0, "offset": 0, "begin": 0}
 _PLAN = ("plan", "host", "out", "engine")
 _NEEDED: dict[str, tuple[str, ...]] = {
     "run": _PLAN,
@@ -90,6 +90,7 @@ def _walk(command: str, options: dict[str, str]) -> Exit:
         options.get("token-file", ""),
         numbers["lease"],
         numbers["start-window"],
+        numbers["follow"],
     )
     return control.start(share, settings) if command == "start" else control.run(share, settings)
 

@@ -16,6 +16,10 @@ from perch.plan.counted import table
 #: before it at most (CLOSE_S), and a slow host needs some of them to begin.
 FRESH_S = 0.5
 
+#: Seconds between two readings that follow a flow: the slowest counters known come in steps of a
+#: second (bnxt_en), most within a hundredth of one.
+FOLLOW_EVERY_S = 0.05
+
 _count = re.compile(r"[0-9]{1,20}")
 _name = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -187,10 +191,11 @@ class Writes(Protocol):
 class Readings:
     """A reading may end one flow and begin the next: where nothing was sent between them."""
 
-    def __init__(self, counters: Counters, raw: Writes, clock: Clock) -> None:
+    def __init__(self, counters: Counters, raw: Writes, clock: Clock, follow_s: float = 0) -> None:
         self.counters = counters
         self._raw = raw
         self._clock = clock
+        self._follow_s = follow_s
         self._fresh: int = 0
         self._traffic = self._taken = float("-inf")
 
@@ -210,6 +215,23 @@ class Readings:
         if self.counters.lag_s:
             await asyncio.sleep(self.counters.lag_s)
         return await self.take()
+
+    async def followed(self) -> int:
+        """The same where a walk follows its flows; else `after`.
+
+        All readings of those seconds are kept; the first one that is settled counts.
+        """
+        if not self._follow_s:
+            return await self.after()
+        self._traffic = self._clock.monotonic()
+        after, passed = 0, 0.0
+        while not after or passed < self._follow_s:
+            await asyncio.sleep(max(0, self._traffic + passed - self._clock.monotonic()))
+            number = await self.take()
+            if not after and self._taken - self._traffic >= self.counters.lag_s:
+                after = number
+            passed += FOLLOW_EVERY_S
+        return after
 
     async def take(self) -> int:
         self._taken = self._clock.monotonic()

@@ -36,6 +36,7 @@ class Reads(Protocol):
     def disturb(self) -> None: ...
     def before(self) -> Coroutine[Any, Any, int]: ...
     def after(self) -> Coroutine[Any, Any, int]: ...
+    def followed(self) -> Coroutine[Any, Any, int]: ...
 
 
 class Tools(NamedTuple):
@@ -101,7 +102,9 @@ class _Group:
         """None where it has no reading before it."""
         if turn.before is None:
             return None
-        return await self.once(turn.flow.role, self._readings.after)
+        role = turn.flow.role  # a server learns of the end of its flow later than its client
+        readings = self._readings
+        return await self.once(role, readings.followed if role == "client" else readings.after)
 
     async def once(self, what: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What is done for all of them by the first that comes."""

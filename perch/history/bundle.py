@@ -19,7 +19,7 @@ NAMESPACE = "perch"
 #: What a run holds and others may see, beside plan.*.json. Half-made files are left behind.
 PACKED = (
     "plan.json", "rounds.jsonl", "inputs", "raw", "charts", "records.jsonl", "intervals.jsonl",
-    "verdict.json", "report.md", "report.html", "junit.xml", "perch.prom",
+    "verdict.json", "report.md", "report.html", "junit.xml", "perch.prom", "first-day.md",
 )  # fmt: skip
 
 _secret_name = re.compile(

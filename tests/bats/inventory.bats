@@ -70,7 +70,7 @@ mine() { cat >"mine/$1"; }
   printf 'all: [\n' >broken.yml
   : >empty.yml
   printf 'all: {children: {switches: {hosts: {leaf1: {}}}}}\n' >switches.yml
-  for PLAYBOOK in check compare_tuning revert site soak soak_schedule soak_stop tune; do
+  for PLAYBOOK in check compare_tuning first_day revert site soak soak_schedule soak_stop tune; do
     INVENTORY=empty.yml ends 2 "inventory $PWD/empty.yml: it has no host"
   done
   PLAYBOOK=check
@@ -329,7 +329,7 @@ YAML
   local playbook
   for playbook in "$TOP"/playbooks/*.yml; do
     # report.yml reads a run's folder, and no inventory; inventory.yml only counts hosts; the others are parts of site.yml
-    case "${playbook##*/}" in inventory.yml | deploy.yml | measure.yml | verdict.yml) continue ;; esac
+    case "${playbook##*/}" in inventory.yml | admit.yml | deploy.yml | measure.yml | verdict.yml) continue ;; esac
     ! grep -qx '  hosts: localhost' "$playbook" || continue
     PLAYBOOK=$(basename "$playbook" .yml) refused -e perch_fabrik=roce -- "perch_fabrik is no variable of the role inventory_check; did you mean perch_fabric?"
   done

@@ -174,6 +174,9 @@ class World:
         await asyncio.sleep(self.reading_s)
         return number
 
+    async def followed(self) -> int:
+        return await self.after()
+
     def _read(self, which: str) -> int:
         self.say(which)
         self._number += 1

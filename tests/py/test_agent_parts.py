@@ -308,6 +308,21 @@ def test_a_reading_ends_one_flow_and_begins_the_next(root: Path) -> None:
     assert [one["settled"] for one in raw.samples] == [True, True, False, True]
 
 
+def test_a_flow_is_followed_by_readings_of_which_the_first_settled_one_counts(root: Path) -> None:
+    raw = Kept()
+
+    async def work() -> tuple[int, int]:
+        clock = FakeClock()
+        counters = Counters(find(["hsn0"], root), Spoken(), clock, root)
+        readings = Readings(counters, raw, clock, 1)
+        return await readings.before(), await readings.followed()
+
+    assert run(work) == (1, 4)  # a lag of 0.1 s lies between the second and the fourth
+    after = [one["monotonic_ns"] / 1e9 - 1000 for one in raw.samples[1:]]
+    assert after == pytest.approx([0.05 * step for step in range(20)])
+    assert [one["settled"] for one in raw.samples[1:4]] == [False, False, True]
+
+
 def test_a_layout_stands_before_the_first_of_its_samples(root: Path, tmp_path: Path) -> None:
     """A counter that can no longer be read is in no later sample."""
 
