@@ -181,14 +181,14 @@ static void test_mtu_limits_name_the_end(void **state) {
 	end_open(&server);
 	end_open(&client);
 	assert_int_equal(verbs_address_write(&server.session, &a), 0);
-	client.job.mtu = 1024;
+	client.job.verbs.mtu = 1024;
 	assert_int_equal(verbs_address_read(&client.session, &a), 0);
 	assert_int_equal(client.session.path_mtu, 1024);
-	client.job.mtu = 4096;
+	client.job.verbs.mtu = 4096;
 	refused(&client, &a, EXIT_HOST); /* its own port has 2048 */
 	client.session.device.port_attr.active_mtu = IBV_MTU_4096;
 	refused(&client, &a, EXIT_PEER); /* the other has */
-	client.job.mtu = 0;
+	client.job.verbs.mtu = 0;
 	client.job.sizes[0] = 3000;
 	client.session.datagrams = true;
 	refused(&client, &a, EXIT_PEER);

@@ -45,11 +45,11 @@ static struct job chosen(enum op op) {
 	job.outstanding = 16;
 	job.batch = 4;
 	job.timeout_ns = NSEC_PER_SEC;
-	job.svc_id = 5;
-	job.server_svc_id = JOB_SVC_ID_MAX;
-	job.vni = JOB_VNI_MAX;
-	job.fabric_class = FABRIC_CLASS_NETWORK_CTRL;
-	job.no_ll = true;
+	job.cxi.svc_id = 5;
+	job.cxi.server_svc_id = JOB_SVC_ID_MAX;
+	job.cxi.vni = JOB_VNI_MAX;
+	job.ofi.fabric_class = FABRIC_CLASS_NETWORK_CTRL;
+	job.cxi.no_ll = true;
 	return job;
 }
 
@@ -68,16 +68,16 @@ static void test_round_trip(void **state) {
 
 	(void) state;
 	job = chosen(OP_SEND);
-	job.rdzv = job.no_idc = true;
+	job.cxi.rdzv = job.cxi.no_idc = true;
 	round_trip(&job);
 	job = chosen(OP_WRITE);
-	job.unrestricted = job.no_hrp = job.no_idc = true;
-	job.keys = KEYS_PROVIDER;
+	job.cxi.unrestricted = job.cxi.no_hrp = job.cxi.no_idc = true;
+	job.cxi.keys = KEYS_PROVIDER;
 	round_trip(&job);
 	job = chosen(OP_COMPARE_ATOMIC);
 	job.atomic_op = ATOMIC_MSWAP;
 	job.atomic_type = ATOMIC_UINT128;
-	job.keys = KEYS_MATCHING;
+	job.cxi.keys = KEYS_MATCHING;
 	round_trip(&job);
 }
 
@@ -129,13 +129,13 @@ static void test_options(void **state) {
 	assert_int_equal(parse("bw h --backend cxi --op write --svc-id 0 --server-svc-id 2147483647 --vni 65535 "
 			       "--traffic-class bulk-data --no-idc --no-ll --unrestricted --no-hrp --keys matching "
 			       "--batch 8"), 0);
-	assert_int_equal(options.job.svc_id, 0);
-	assert_int_equal(options.job.server_svc_id, JOB_SVC_ID_MAX);
-	assert_int_equal(options.job.vni, JOB_VNI_MAX);
-	assert_int_equal(options.job.fabric_class, FABRIC_CLASS_BULK_DATA);
-	assert_int_equal(options.job.keys, KEYS_MATCHING);
-	assert_true(options.job.no_idc && options.job.no_ll && options.job.unrestricted && options.job.no_hrp &&
-		    !options.job.rdzv);
+	assert_int_equal(options.job.cxi.svc_id, 0);
+	assert_int_equal(options.job.cxi.server_svc_id, JOB_SVC_ID_MAX);
+	assert_int_equal(options.job.cxi.vni, JOB_VNI_MAX);
+	assert_int_equal(options.job.ofi.fabric_class, FABRIC_CLASS_BULK_DATA);
+	assert_int_equal(options.job.cxi.keys, KEYS_MATCHING);
+	assert_true(options.job.cxi.no_idc && options.job.cxi.no_ll && options.job.cxi.unrestricted &&
+		    options.job.cxi.no_hrp && !options.job.cxi.rdzv);
 	assert_int_equal(job_validate(&options.job), 0);
 
 	/* An atomic's size is one word, its operation the usual one of its kind. */
@@ -146,7 +146,7 @@ static void test_options(void **state) {
 	assert_int_equal(options.job.sizes[0], 16);
 	assert_int_equal(options.job.atomic_op, ATOMIC_CSWAP);
 	assert_int_equal(parse("serve --svc-id 7"), 0);
-	assert_int_equal(options.job.svc_id, 7);
+	assert_int_equal(options.job.cxi.svc_id, 7);
 
 	refused("lat h --svc-id 1", "the tcp backend does not have it");
 	refused("lat h --backend ofi --keys client", "--keys: the ofi backend does not have it");

@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "job/job.h"
+#include "job/members.h"
 #include "base/message.h"
 
 static struct job sample(void) {
@@ -49,22 +50,22 @@ static struct job chosen(void) {
 	job.iterations = 1000;
 	job.outstanding = 64;
 	job.timeout_ns = NSEC_PER_SEC;
-	job.ib_port = 2;
-	job.server_ib_port = JOB_IB_PORT_MAX;
-	job.gid_index = 0;
-	job.server_gid_index = JOB_GID_INDEX_MAX;
-	job.mtu = 2048;
-	job.sl = JOB_SL_MAX;
-	job.traffic_class = JOB_TRAFFIC_CLASS_MAX;
+	job.verbs.ib_port = 2;
+	job.verbs.server_ib_port = JOB_IB_PORT_MAX;
+	job.verbs.gid_index = 0;
+	job.verbs.server_gid_index = JOB_GID_INDEX_MAX;
+	job.verbs.mtu = 2048;
+	job.verbs.sl = JOB_SL_MAX;
+	job.verbs.traffic_class = JOB_TRAFFIC_CLASS_MAX;
 	job.queue_pairs = 4;
 	job.batch = 16;
 	job.cq_moderation = 16;
-	job.inline_bytes = 0;
-	job.srq = job.rdma_cm = true;
-	job.relaxed_ordering = RELAXED_ORDERING_ON;
-	job.retry = 0;
-	job.rnr_retry = 6;
-	job.timeout_exponent = JOB_TIMEOUT_EXPONENT_MAX;
+	job.verbs.inline_bytes = 0;
+	job.verbs.srq = job.verbs.rdma_cm = true;
+	job.verbs.relaxed_ordering = RELAXED_ORDERING_ON;
+	job.verbs.retry = 0;
+	job.verbs.rnr_retry = 6;
+	job.verbs.timeout_exponent = JOB_TIMEOUT_EXPONENT_MAX;
 	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), "huge:1G");
 	(void) copy_string(job.rx_memory, sizeof(job.rx_memory), "huge:2M");
 	return job;
@@ -420,7 +421,7 @@ static void test_operations_of_connections(void **state) {
 			(void) copy_string(job.backend, sizeof(job.backend), "verbs");
 			job.definition = DEFINITION_AUTO;
 			job.op = (enum op) op;
-			job.connection = (enum connection) connection;
+			job.verbs.connection = (enum connection) connection;
 			job.sizes[0] = op_is_atomic(job.op) ? 8 : 4096; /* verbs' atomics work on one word */
 			job.n_sizes = 1;
 			failure_reset();
@@ -430,9 +431,9 @@ static void test_operations_of_connections(void **state) {
 				job.sizes[0] = 4104; /* above every MTU */
 				assert_int_equal(job_validate(&job), -EINVAL);
 				job.sizes[0] = 1024;
-				job.mtu = 512;
+				job.verbs.mtu = 512;
 				assert_int_equal(job_validate(&job), -EINVAL);
-				job.mtu = 1024;
+				job.verbs.mtu = 1024;
 				assert_int_equal(job_validate(&job), 0);
 			}
 		}
@@ -445,7 +446,7 @@ static void test_relaxed_ordering(void **state) {
 	(void) state;
 	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
 	assert_false(job_relaxed_ordering(&job));
-	job.relaxed_ordering = RELAXED_ORDERING_ON;
+	job.verbs.relaxed_ordering = RELAXED_ORDERING_ON;
 	assert_int_equal(job_validate(&job), 0);
 	job.definition = DEFINITION_HALF_ROUND_TRIP;
 	assert_int_equal(job_validate(&job), -EINVAL);
@@ -454,9 +455,9 @@ static void test_relaxed_ordering(void **state) {
 	/* Nobody polls memory there. */
 	for (int kind = KIND_BANDWIDTH; kind < KIND_MAX; kind++) {
 		job.kind = (enum kind) kind;
-		job.relaxed_ordering = RELAXED_ORDERING_AUTO;
+		job.verbs.relaxed_ordering = RELAXED_ORDERING_AUTO;
 		assert_true(job_relaxed_ordering(&job));
-		job.relaxed_ordering = RELAXED_ORDERING_OFF;
+		job.verbs.relaxed_ordering = RELAXED_ORDERING_OFF;
 		assert_false(job_relaxed_ordering(&job));
 	}
 }
@@ -472,7 +473,7 @@ static void test_verify_of_what_may_be_lost(void **state) {
 	job.n_sizes = 2;
 	job.sizes[0] = 64;
 	for (int connection = 0; connection < CONNECTION_MAX; connection++) {
-		job.connection = (enum connection) connection;
+		job.verbs.connection = (enum connection) connection;
 		job.sizes[1] = 7;
 		job.verify = true;
 		assert_int_equal(job_validate(&job), connection == CONNECTION_RC ? 0 : -EINVAL);
@@ -495,23 +496,39 @@ static void test_inline_needs_payload_to_send(void **state) {
 		job.definition = DEFINITION_AUTO;
 		job.n_sizes = 1;
 		job.sizes[0] = 8;
-		job.inline_bytes = 64;
+		job.verbs.inline_bytes = 64;
 		assert_int_equal(job_validate(&job), sends ? 0 : -EINVAL);
-		job.inline_bytes = 0; /* none: what they have */
+		job.verbs.inline_bytes = 0; /* none: what they have */
 		assert_int_equal(job_validate(&job), 0);
 	}
 }
 
-static void test_used_choices(void **state) {
-	struct job job = sample();
+static bool takes(const char *backend, const char *key, enum kind kind) {
+	struct job job = { .kind = kind };
 
+	for (size_t i = 0; i < job_members_size; i++)
+		if (job_members[i].key && streq(job_members[i].key, key))
+			return member_fits(&job_members[i], &job, backend_facts_of(backend));
+	fail_msg("no member %s", key);
+	return false;
+}
+
+static void test_who_takes_a_member(void **state) {
 	(void) state;
-	assert_int_equal(job_options_used(&job), 0);
-	job = chosen();
-	assert_int_equal(job_options_used(&job), (JOB_OPTION_TIMEOUT_EXPONENT << 1) - 1 - JOB_OPTION_CONNECTION);
-	for (unsigned long bit = 1; bit <= JOB_OPTION_TIMEOUT_EXPONENT; bit <<= 1)
-		assert_string_not_equal(job_option_name(bit), "unknown");
-	assert_string_equal(job_option_name(1ul << 31), "unknown");
+	assert_true(takes("verbs", "srq", KIND_BANDWIDTH));
+	assert_false(takes("cxi", "srq", KIND_BANDWIDTH));
+	assert_true(takes("cxi", "svc_id", KIND_LATENCY));
+	assert_false(takes("ofi", "svc_id", KIND_LATENCY));
+	assert_true(takes("ofi", "fabric_class", KIND_LATENCY));
+	assert_false(takes("verbs", "fabric_class", KIND_LATENCY));
+	assert_true(takes("ofi", "batch", KIND_BANDWIDTH));
+	/* with lanes, everybody has several queue pairs */
+	assert_false(takes("tcp", "queue_pairs", KIND_BANDWIDTH));
+	assert_true(takes("tcp", "queue_pairs", KIND_TRANSFER));
+	assert_true(takes("tcp", "queue_pairs", KIND_RATE));
+	assert_false(takes("tcp", "cq_moderation", KIND_TRANSFER));
+	assert_true(takes("tcp", "cq_moderation", KIND_RATE));
+	assert_true(takes("null", "op", KIND_LATENCY));
 }
 
 int main(void) {
@@ -533,7 +550,7 @@ int main(void) {
 		cmocka_unit_test(test_relaxed_ordering),
 		cmocka_unit_test(test_verify_of_what_may_be_lost),
 		cmocka_unit_test(test_inline_needs_payload_to_send),
-		cmocka_unit_test(test_used_choices),
+		cmocka_unit_test(test_who_takes_a_member),
 	};
 
 	return cmocka_run_group_tests_name("job", tests, NULL, NULL);

@@ -118,40 +118,40 @@ static void test_every_value(void **state) {
 static void test_choices(void **state) {
 	(void) state;
 	assert_int_equal(parse("bw h"), 0);
-	assert_int_equal(job_options_used(&options.job), 0);
-	assert_int_equal(options.choices, 0);
+	for (size_t i = 0; i < ELEMENTSOF(options.given); i++)
+		assert_false(options.given[i]);
 	assert_int_equal(parse("bw h --backend verbs --connection uc --op write-imm --device d0 --server-device d1 "
 			       "--ib-port 2 --server-ib-port 3 --gid-index 0 --server-gid-index 255 --mtu 1024 --sl 15 "
 			       "--tos 104 --queue-pairs 4 --batch 2 "
 			       "--cq-moderation 8 --inline 0 --srq --rdma-cm --relaxed-ordering off --huge 1G"), 0);
-	assert_int_equal(options.job.connection, CONNECTION_UC);
+	assert_int_equal(options.job.verbs.connection, CONNECTION_UC);
 	assert_int_equal(options.job.op, OP_WRITE_IMM);
 	assert_string_equal(options.job.device, "d0");
 	assert_string_equal(options.job.server_device, "d1");
-	assert_int_equal(options.job.ib_port, 2);
-	assert_int_equal(options.job.server_ib_port, 3);
-	assert_int_equal(options.job.gid_index, 0);
-	assert_int_equal(options.job.server_gid_index, 255);
-	assert_int_equal(options.job.mtu, 1024);
-	assert_int_equal(options.job.sl, 15);
-	assert_int_equal(options.job.traffic_class, 104);
+	assert_int_equal(options.job.verbs.ib_port, 2);
+	assert_int_equal(options.job.verbs.server_ib_port, 3);
+	assert_int_equal(options.job.verbs.gid_index, 0);
+	assert_int_equal(options.job.verbs.server_gid_index, 255);
+	assert_int_equal(options.job.verbs.mtu, 1024);
+	assert_int_equal(options.job.verbs.sl, 15);
+	assert_int_equal(options.job.verbs.traffic_class, 104);
 	assert_int_equal(options.job.queue_pairs, 4);
 	assert_int_equal(options.job.batch, 2);
 	assert_int_equal(options.job.cq_moderation, 8);
-	assert_int_equal(options.job.inline_bytes, 0);
-	assert_true(options.job.srq && options.job.rdma_cm);
-	assert_int_equal(options.job.relaxed_ordering, RELAXED_ORDERING_OFF);
+	assert_int_equal(options.job.verbs.inline_bytes, 0);
+	assert_true(options.job.verbs.srq && options.job.verbs.rdma_cm);
+	assert_int_equal(options.job.verbs.relaxed_ordering, RELAXED_ORDERING_OFF);
 	assert_string_equal(options.job.tx_memory, "huge:1G");
 	assert_string_equal(options.job.rx_memory, "huge:1G");
 	assert_int_equal(parse("lat h --backend verbs --retry 0 --rnr-retry 1 --timeout-exponent 18 --huge 2M "
 			       "--traffic-class 3"), 0);
-	assert_int_equal(options.job.retry, 0);
-	assert_int_equal(options.job.rnr_retry, 1);
-	assert_int_equal(options.job.timeout_exponent, 18);
+	assert_int_equal(options.job.verbs.retry, 0);
+	assert_int_equal(options.job.verbs.rnr_retry, 1);
+	assert_int_equal(options.job.verbs.timeout_exponent, 18);
 	assert_string_equal(options.job.rx_memory, "huge:2M");
-	assert_int_equal(options.job.traffic_class, 3);
-	assert_int_equal(options.job.sl, -1);
-	assert_int_equal(options.job.gid_index, -1);
+	assert_int_equal(options.job.verbs.traffic_class, 3);
+	assert_int_equal(options.job.verbs.sl, -1);
+	assert_int_equal(options.job.verbs.gid_index, -1);
 
 	/* One field under several names: the last word counts. */
 	assert_int_equal(parse("lat h --huge 2M --rx-memory cuda --tx-memory rocm:1 --bounce"), 0);
@@ -162,8 +162,8 @@ static void test_choices(void **state) {
 	assert_string_equal(options.job.tx_memory, "huge:1G");
 
 	assert_int_equal(parse("serve --device d0 --ib-port 1 --gid-index 3"), 0);
-	assert_int_equal(options.job.ib_port, 1);
-	assert_int_equal(options.job.gid_index, 3);
+	assert_int_equal(options.job.verbs.ib_port, 1);
+	assert_int_equal(options.job.verbs.gid_index, 3);
 }
 
 /* What fingers type that know perftest. */
@@ -174,7 +174,7 @@ static void test_short_options(void **state) {
 	assert_int_equal(options.job.n_sizes, 3);
 	assert_int_equal(options.job.iterations, 7);
 	assert_int_equal(options.job.queue_pairs, 4);
-	assert_int_equal(options.job.gid_index, 3);
+	assert_int_equal(options.job.verbs.gid_index, 3);
 	assert_int_equal(options.port, 18515);
 	assert_false(options.job.ignore_mismatch); /* -F speaks of a clock that is not in use */
 	assert_int_equal(options_validate(&options), 0);
@@ -187,7 +187,7 @@ static void test_short_options(void **state) {
 	assert_int_equal(parse("transfer h --backend verbs -d mlx5_0 -s 4K -n 5 -q 2 -x 1 -F -p 1"), 0);
 	assert_int_equal(options.job.queue_pairs, 2);
 	assert_int_equal(parse("serve -d mlx5_0 -x 3 -p 18515"), 0);
-	assert_int_equal(options.job.gid_index, 3);
+	assert_int_equal(options.job.verbs.gid_index, 3);
 }
 
 /* An option that a backend does not have is refused even with its default as value. */
@@ -197,7 +197,7 @@ static void test_choices_of_other_backends(void **state) {
 	refused("bw h --queue-pairs 1", "--queue-pairs: the tcp backend does not have it");
 	refused("lat h --retry 7", "--retry: the tcp backend does not have it; give --backend verbs");
 	refused("lat h --connection rc", "--connection: the tcp backend does not have it");
-	refused("lat h --backend null --srq --tos 0", "--traffic-class: the null backend does not have it");
+	refused("lat h --backend null --srq --tos 0", "--tos: the null backend does not have it");
 	refused("lat h --gid-index 1", "--gid-index: the tcp backend does not have it");
 	refused("lat h --queue-pairs 4", "belongs to: bw");
 	refused("serve --mtu 1024", "belongs to: lat, bw");

@@ -65,9 +65,9 @@ static void test_defaults(void **state) {
 	assert_int_equal(options.job.warmup, 10);
 	assert_int_equal(options.job.gap_ns, NSEC_PER_MSEC);
 	assert_true(options.job.barrier);
-	assert_int_equal(options.job.svc_id, -1);
+	assert_int_equal(options.job.cxi.svc_id, -1);
 	assert_int_equal(options.job.clock, CLOCK_KIND_MONOTONIC);
-	assert_false(options.job.no_idc || options.job.no_ll || options.job.rdzv || options.job.report_all);
+	assert_false(options.job.cxi.no_idc || options.job.cxi.no_ll || options.job.cxi.rdzv || options.job.report_all);
 	assert_string_equal(options.token_file, "");
 
 	assert_int_equal(parse_line("cxi_send_lat"), 0);
@@ -84,14 +84,14 @@ static void test_every_option(void **state) {
 				    "--no-idc --no-ll -R --report-all --use-hp=2m -c cycles --ignore-cpu-freq-mismatch "
 				    "192.0.2.1"), 0);
 	assert_string_equal(options.job.device, "cxi3");
-	assert_int_equal(options.job.svc_id, 7);
+	assert_int_equal(options.job.cxi.svc_id, 7);
 	assert_int_equal(options.port, 5000);
 	assert_int_equal(options.job.iterations, 50);
 	assert_int_equal(options.job.warmup, 0);
 	assert_int_equal(options.job.gap_ns, 5 * NSEC_PER_USEC);
 	assert_int_equal(options.job.n_sizes, 11);
 	assert_int_equal(options.job.sizes[10], 1024);
-	assert_true(options.job.no_idc && options.job.no_ll && options.job.rdzv && options.job.report_all);
+	assert_true(options.job.cxi.no_idc && options.job.cxi.no_ll && options.job.cxi.rdzv && options.job.report_all);
 	assert_int_equal(job_huge(&options.job), JOB_HUGE_2M);
 	assert_int_equal(options.job.clock, CLOCK_KIND_CYCLES);
 	assert_true(options.job.ignore_mismatch);
@@ -99,7 +99,7 @@ static void test_every_option(void **state) {
 
 	/* The originals turn IDC off with -R. */
 	assert_int_equal(parse_line("cxi_send_lat h -R"), 0);
-	assert_true(options.job.rdzv && options.job.no_idc);
+	assert_true(options.job.cxi.rdzv && options.job.cxi.no_idc);
 
 	/* The operand may stand first, names may be shortened, and values be joined: as getopt_long(3) has it. */
 	assert_int_equal(parse_line("cxi_send_lat h --iters=5 --rep -s8 -p5001"), 0);
@@ -109,7 +109,7 @@ static void test_every_option(void **state) {
 
 	assert_int_equal(parse_line("cxi_send_lat -p 5002 -v 3 -d cxi1"), 0);
 	assert_int_equal(options.port, 5002);
-	assert_int_equal(options.job.svc_id, 3);
+	assert_int_equal(options.job.cxi.svc_id, 3);
 	assert_string_equal(options.job.device, "cxi1");
 
 	assert_int_equal(parse_line("cxi_send_lat h -g NVIDIA -t 1 -r 2"), 0);
@@ -171,7 +171,7 @@ static void test_sisters(void **state) {
 				    "64"), 0);
 	assert_int_equal(options.job.outstanding, 16);
 	assert_int_equal(options.job.iterations, 48);
-	assert_true(options.job.bidirectional && options.job.unrestricted && options.job.no_hrp);
+	assert_true(options.job.bidirectional && options.job.cxi.unrestricted && options.job.cxi.no_hrp);
 	assert_int_equal(options.buffer_limit, 4096);
 }
 
@@ -182,8 +182,8 @@ static void test_atomics(void **state) {
 	assert_int_equal(options.job.atomic_op, ATOMIC_MAX);
 	assert_int_equal(options.job.atomic_type, ATOMIC_INT32);
 	assert_int_equal(options.job.sizes[0], 4);
-	assert_int_equal(options.job.keys, KEYS_MATCHING);
-	assert_true(options.job.no_idc);
+	assert_int_equal(options.job.cxi.keys, KEYS_MATCHING);
+	assert_true(options.job.cxi.no_idc);
 	assert_int_equal(parse_line("cxi_atomic_bw h -A cswap -C le -T double_complex -l 8 -n 2"), 0);
 	assert_true(job_validate(&options.job) < 0); /* complex numbers have no order */
 	assert_int_equal(parse_line("cxi_atomic_bw h -A cswap -C ne -T float_complex -l 8 -n 2"), 0);

@@ -162,29 +162,29 @@ static void test_each_device_may_have_a_port_and_a_gid(void **state) {
 	(void) copy_string(job.backend, sizeof(job.backend), "verbs");
 	(void) copy_string(job.devices, sizeof(job.devices), "a,b:2,c:1:3,d::0");
 	(void) copy_string(job.server_devices, sizeof(job.server_devices), "w::7,x,y,z:1:5");
-	job.gid_index = 9;
-	job.server_ib_port = 4;
+	job.verbs.gid_index = 9;
+	job.verbs.server_ib_port = 4;
 	job.cross_rail = 1;
 	job.threads = 4;
 	assert_int_equal(job_validate(&job), 0);
 	job_for_lane(&job, 0, &lane);
 	assert_string_equal(lane.device, "a");
-	assert_int_equal(lane.ib_port, 0);
-	assert_int_equal(lane.gid_index, 9);
+	assert_int_equal(lane.verbs.ib_port, 0);
+	assert_int_equal(lane.verbs.gid_index, 9);
 	assert_string_equal(lane.server_device, "x");
-	assert_int_equal(lane.server_ib_port, 4);
-	assert_int_equal(lane.server_gid_index, -1);
+	assert_int_equal(lane.verbs.server_ib_port, 4);
+	assert_int_equal(lane.verbs.server_gid_index, -1);
 	job_for_lane(&job, 2, &lane);
 	assert_string_equal(lane.device, "c");
-	assert_int_equal(lane.ib_port, 1);
-	assert_int_equal(lane.gid_index, 3);
+	assert_int_equal(lane.verbs.ib_port, 1);
+	assert_int_equal(lane.verbs.gid_index, 3);
 	assert_string_equal(lane.server_device, "z");
-	assert_int_equal(lane.server_ib_port, 1);
-	assert_int_equal(lane.server_gid_index, 5);
+	assert_int_equal(lane.verbs.server_ib_port, 1);
+	assert_int_equal(lane.verbs.server_gid_index, 5);
 	job_for_lane(&job, 3, &lane);
 	assert_string_equal(lane.device, "d");
-	assert_int_equal(lane.gid_index, 0);
-	assert_int_equal(lane.server_gid_index, 7);
+	assert_int_equal(lane.verbs.gid_index, 0);
+	assert_int_equal(lane.verbs.server_gid_index, 7);
 	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
 		struct job wrong = a_job();
 
@@ -207,7 +207,7 @@ static void test_elsewhere_a_colon_is_a_part_of_the_name(void **state) {
 	assert_int_equal(job_validate(&job), 0);
 	job_for_lane(&job, 0, &lane);
 	assert_string_equal(lane.device, "eth0:1:3");
-	assert_int_equal(lane.gid_index, -1);
+	assert_int_equal(lane.verbs.gid_index, -1);
 }
 
 static void test_a_host_has_sixteen_devices_at_most(void **state) {

@@ -40,7 +40,7 @@ static void test_what_the_manager_found_stays(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 
 	(void) state;
-	job.rdma_cm = true;
+	job.verbs.rdma_cm = true;
 	check_in_force(&job, FOUND_SL, FOUND_CLASS);
 }
 
@@ -50,7 +50,7 @@ static void test_the_record_has_the_managers_partition(void **state) {
 	json_t *record = json_pack("{s:{}}", "params");
 
 	(void) state;
-	job.rdma_cm = true;
+	job.verbs.rdma_cm = true;
 	fake.cm_pkey_index = 1;
 	for (unsigned i = 0; i < 2; i++)
 		fake.devices[i].pkeys[0][1] = 0x8005;
@@ -65,13 +65,13 @@ static void test_an_option_replaces_only_what_it_names(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 
 	(void) state;
-	job.rdma_cm = true;
-	job.sl = 0; /* asked for, though it is what others have without being asked */
+	job.verbs.rdma_cm = true;
+	job.verbs.sl = 0; /* asked for, though it is what others have without being asked */
 	check_in_force(&job, 0, FOUND_CLASS);
-	job.sl = 5;
-	job.traffic_class = 40;
+	job.verbs.sl = 5;
+	job.verbs.traffic_class = 40;
 	check_in_force(&job, 5, 40);
-	job.sl = -1;
+	job.verbs.sl = -1;
 	check_in_force(&job, FOUND_SL, 40);
 }
 
@@ -79,8 +79,8 @@ static void test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_
 	struct job job = verbs_job(OP_WRITE);
 
 	(void) state;
-	job.rdma_cm = true;
-	job.traffic_class = 40;
+	job.verbs.rdma_cm = true;
+	job.verbs.traffic_class = 40;
 	pair = (struct verbs_pair) { .backend = backend_find("verbs"), .job = job };
 	pair.ends[ROLE_CLIENT].address = address_of("10.0.0.1");
 	assert_int_equal(end_open(&pair, ROLE_CLIENT), 0);
@@ -94,8 +94,8 @@ static void test_without_the_manager_both_are_0(void **state) {
 
 	(void) state;
 	check_in_force(&job, 0, 0);
-	job.sl = 5;
-	job.traffic_class = 40;
+	job.verbs.sl = 5;
+	job.verbs.traffic_class = 40;
 	check_in_force(&job, 5, 40);
 }
 

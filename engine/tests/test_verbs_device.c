@@ -19,8 +19,8 @@ static struct job job_of(const char *name, uint32_t port, int gid_index) {
 	struct job job = verbs_job(OP_SEND);
 
 	(void) copy_string(job.device, sizeof(job.device), name);
-	job.ib_port = port;
-	job.gid_index = gid_index;
+	job.verbs.ib_port = port;
+	job.verbs.gid_index = gid_index;
 	return job;
 }
 
@@ -127,11 +127,11 @@ static void test_named_gid_is_taken_as_it_is(void **state) {
 	fake_set_gid(d, 1, 2, "fe80::2", IBV_GID_TYPE_ROCE_V1, NULL);
 	fake_set_gid(d, 1, 15, "10.0.0.3", IBV_GID_TYPE_ROCE_V2, NULL);
 	chosen(&job, "10.0.0.1", "d0", 1, 2);
-	job.gid_index = 15;
+	job.verbs.gid_index = 15;
 	chosen(&job, "10.0.0.1", "d0", 1, 15);
-	job.gid_index = 3;
+	job.verbs.gid_index = 3;
 	refused(&job, "d0 port 1: GID index 3 is empty; in use: 0, 2, 15");
-	job.gid_index = 16;
+	job.verbs.gid_index = 16;
 	refused(&job, "d0 port 1 has no GID index 16: its table ends at 15; in use: 0, 2, 15");
 }
 
@@ -148,13 +148,13 @@ static void test_infiniband_needs_no_gid(void **state) {
 	assert_int_equal(device.gid_index, -1);
 	assert_string_equal(device.address, "lid 17");
 	verbs_device_close(&device);
-	job.gid_index = 0; /* asked for: a global route header, for a router between subnets */
+	job.verbs.gid_index = 0; /* asked for: a global route header, for a router between subnets */
 	assert_int_equal(open_as(&job, "10.0.0.1"), 0);
 	assert_true(device.use_grh && !device.is_roce);
 	assert_string_equal(device.address, "fe80::17");
 	verbs_device_close(&device);
 	/* A RoCE port whose address reaches the peer is the better answer; one that does not is none. */
-	job.gid_index = -1;
+	job.verbs.gid_index = -1;
 	d = fake_add("roce0");
 	fake_set_gid(d, 1, 0, "10.0.0.1", IBV_GID_TYPE_ROCE_V2, NULL);
 	chosen(&job, "10.0.0.1", "roce0", 1, 0);
@@ -174,11 +174,11 @@ static void test_the_active_port_is_chosen(void **state) {
 	chosen(&job, "10.0.0.1", "d0", 1, 0);
 	d->ports[0].state = IBV_PORT_DOWN;
 	chosen(&job, "10.0.0.1", "d0", 2, 1);
-	job.ib_port = 1;
+	job.verbs.ib_port = 1;
 	refused(&job, "d0 port 1 is down; bring its interface up (ip link set ");
-	job.ib_port = 3;
+	job.verbs.ib_port = 3;
 	refused(&job, "d0 has no port 3; it has ports 1 to 2");
-	job.ib_port = 0;
+	job.verbs.ib_port = 0;
 	d->ports[1].state = IBV_PORT_INIT;
 	d->ports[0].link_layer = d->ports[1].link_layer = IBV_LINK_LAYER_INFINIBAND;
 	refused(&job, "d0 port 1 is down, not active; look at cable and switch, and at the subnet manager");
@@ -253,7 +253,7 @@ static void test_device_without_a_usable_gid(void **state) {
 	refused(&job, "d0 port 1 has no RoCE v2 GID (1 of other types)");
 	(void) fake_add("d1");
 	refused(&job, "no RDMA device of this host can be used: d0 port 1 has no RoCE v2 GID");
-	job.gid_index = 0;
+	job.verbs.gid_index = 0;
 	chosen(&job, "10.0.0.1", "d0", 1, 0);
 }
 
@@ -267,7 +267,7 @@ static void test_transports(void **state) {
 	refused(&job, "d0 is neither an InfiniBand nor a RoCE device");
 	d->device.transport_type = IBV_TRANSPORT_IWARP;
 	refused(&job, "d0 is an iWARP device, which only the connection manager can connect: give --rdma-cm");
-	job.rdma_cm = true;
+	job.verbs.rdma_cm = true;
 	chosen(&job, "10.0.0.1", "d0", 1, 0);
 }
 

@@ -158,9 +158,9 @@ static void test_every_call_may_fail(void **state) {
 			struct job job = verbs_job(OP_SEND);
 			unsigned uses;
 
-			job.connection = ud ? CONNECTION_UD : CONNECTION_RC;
+			job.verbs.connection = ud ? CONNECTION_UD : CONNECTION_RC;
 			job.completion = COMPLETION_EVENT;
-			job.srq = true;
+			job.verbs.srq = true;
 			job.queue_pairs = 3;
 			verbs_pair_devices();
 			open_pair(&job);
@@ -196,15 +196,15 @@ static void test_inline_is_what_the_device_takes(void **state) {
 	for (int less = 0; less < 2; less++) {
 		fake.devices[0].inline_less = fake.devices[1].inline_less = less;
 		fake.devices[0].max_inline = fake.devices[1].max_inline = 100; /* below what lat asks for by itself */
-		job.inline_bytes = -1;
+		job.verbs.inline_bytes = -1;
 		open_pair(&job);
 		assert_true(pair.ends[ROLE_CLIENT].session->inline_bytes == 96);
 		close_pair();
-		job.inline_bytes = 100;
+		job.verbs.inline_bytes = 100;
 		open_pair(&job);
 		assert_int_equal(pair.ends[ROLE_CLIENT].session->inline_bytes, 100);
 		close_pair();
-		job.inline_bytes = 101; /* asked for: refused rather than ignored */
+		job.verbs.inline_bytes = 101; /* asked for: refused rather than ignored */
 		assert_true(verbs_pair_open(&pair, &job) < 0);
 		assert_int_equal(failure_code(), EXIT_HOST);
 		assert_non_null(strstr(failure_text(), "--inline 101"));
@@ -231,7 +231,7 @@ static void test_limits_of_the_device(void **state) {
 	d->attr.max_cqe = 7;
 	refused(&job, "entries of a completion queue");
 	*d = whole;
-	job.srq = true;
+	job.verbs.srq = true;
 	d->attr.max_srq = 0;
 	refused(&job, "leave --srq out");
 	*d = whole;
@@ -239,7 +239,7 @@ static void test_limits_of_the_device(void **state) {
 	refused(&job, "receives of a shared receive queue");
 	*d = whole;
 	job = verbs_job(OP_SEND);
-	job.connection = CONNECTION_UD;
+	job.verbs.connection = CONNECTION_UD;
 	job.sizes[0] = 2048;
 	d->ports[0].active_mtu = IBV_MTU_1024;
 	refused(&job, "a message is one packet, and port 1 has an MTU of 1024 bytes");

@@ -105,8 +105,8 @@ static void test_every_operation_of_every_connection(void **state) {
 		for (int op = 0; op <= OP_COMPARE_SWAP; op++) {
 			struct job job = verbs_job((enum op) op);
 
-			job.connection = (enum connection) connection;
-			if (connection_has_op(job.connection, job.op))
+			job.verbs.connection = (enum connection) connection;
+			if (connection_has_op(job.verbs.connection, job.op))
 				check_stream(&job, 103);
 		}
 }
@@ -124,7 +124,7 @@ static void test_moderation_batches_and_queue_pairs(void **state) {
 					job.queue_pairs = counts[q];
 					job.batch = counts[b];
 					job.cq_moderation = counts[m];
-					job.srq = srq;
+					job.verbs.srq = srq;
 					job.outstanding = 96;
 					check_stream(&job, 1000);
 				}
@@ -155,7 +155,7 @@ static void test_no_slot_is_written_again_before_it_was_looked_at(void **state) 
 		job.sizes[0] = 70000; /* too long for more receives than the messages under way need */
 		job.queue_pairs = 2;
 		job.outstanding = 8;
-		job.srq = srq;
+		job.verbs.srq = srq;
 		open_pair(&job);
 		slots = pair.ends[ROLE_SERVER].arena.slots;
 		for (uint32_t slot = 0; slot < run_receives(&job, slots); slot++)
@@ -187,7 +187,7 @@ static void test_datagrams_and_losses(void **state) {
 
 	(void) state;
 	for (int connection = CONNECTION_UC; connection <= CONNECTION_UD; connection++) {
-		job.connection = (enum connection) connection;
+		job.verbs.connection = (enum connection) connection;
 		open_pair(&job);
 		fake.lose_every = 10;
 		t = stream(100);
@@ -209,7 +209,7 @@ static void test_ping_pong(void **state) {
 
 			job.kind = KIND_LATENCY;
 			job.outstanding = 1;
-			job.inline_bytes = inlined ? -1 : 0;
+			job.verbs.inline_bytes = inlined ? -1 : 0;
 			open_pair(&job);
 			lend_all(ROLE_SERVER);
 			lend_all(ROLE_CLIENT);
@@ -300,11 +300,11 @@ static void test_path_mtu(void **state) {
 	assert_int_equal(pair.ends[ROLE_CLIENT].session->mtu, 1024); /* the smaller of both */
 	assert_int_equal(pair.ends[ROLE_SERVER].session->mtu, 1024);
 	close_pair();
-	job.mtu = 512;
+	job.verbs.mtu = 512;
 	open_pair(&job);
 	assert_int_equal(pair.ends[ROLE_CLIENT].session->mtu, 512);
 	close_pair();
-	job.mtu = 2048;
+	job.verbs.mtu = 2048;
 	assert_true(verbs_pair_open(&pair, &job) < 0);
 	assert_non_null(strstr(failure_text(), "--mtu 2048 is above the active MTU"));
 	close_pair();
@@ -336,7 +336,7 @@ static void test_a_record_says_what_is_in_use(void **state) {
 	(void) state;
 	fake.devices[1].attr.phys_port_cnt = 2;
 	fake_set_gid(&fake.devices[1], 2, 0, "10.0.0.2", IBV_GID_TYPE_ROCE_V2, NULL);
-	job.server_ib_port = 2;
+	job.verbs.server_ib_port = 2;
 	open_pair(&job);
 	pair.backend->describe(pair.ends[ROLE_CLIENT].session, record);
 	assert_int_equal(json_object_del(record, "queue_pairs"), 0);
@@ -367,7 +367,7 @@ static void test_relaxed_ordering_is_the_default_of_bandwidth(void **state) {
 
 		job.kind = cases[i].kind;
 		job.outstanding = job.kind == KIND_LATENCY ? 1 : 4;
-		job.relaxed_ordering = cases[i].asked;
+		job.verbs.relaxed_ordering = cases[i].asked;
 		open_pair(&job);
 		assert_int_equal((fake.access & IBV_ACCESS_RELAXED_ORDERING) != 0, cases[i].relaxed);
 		assert_int_equal(pair.ends[ROLE_SERVER].session->stamps,
@@ -462,15 +462,15 @@ static void test_partitions_are_found_in_the_table(void **state) {
 	set_pkeys(0, (const uint16_t[FAKE_PKEYS]) { 0x7fff, 0, 0x8001 });
 	set_pkeys(1, (const uint16_t[FAKE_PKEYS]) { 0x7fff, 0x8001, 0, 0x8002 });
 	check_stream(&job, 50);
-	job.pkey = 0x7fff;
+	job.verbs.pkey = 0x7fff;
 	refused_by_partition(&job, EXIT_PEER, "both ports are limited members of partition 0x7fff");
-	job.pkey = 0x8002;
+	job.verbs.pkey = 0x8002;
 	refused_by_partition(&job, EXIT_HOST,
 			     "left0 port 1 is not in the partition of --pkey 0x8002; it has the keys 0x7fff, 0x8001");
-	job.pkey = 0;
+	job.verbs.pkey = 0;
 	set_pkeys(1, (const uint16_t[FAKE_PKEYS]) { 0x8002, 0x0001 });
 	refused_by_partition(&job, EXIT_PEER, "its partition key is 0x8001 and the peer's 0x8002");
-	job.pkey = 1; /* one limited member, one full */
+	job.verbs.pkey = 1; /* one limited member, one full */
 	check_stream(&job, 50);
 }
 
@@ -509,14 +509,14 @@ static void test_gids_that_cannot_reach_each_other(void **state) {
 	fake_set_gid(&fake.devices[1], 1, 0, "2001:db8::2", IBV_GID_TYPE_ROCE_V2, NULL);
 	(void) copy_string(job.device, sizeof(job.device), "left0");
 	(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
-	job.server_gid_index = 0;
+	job.verbs.server_gid_index = 0;
 	assert_true(verbs_pair_open(&pair, &job) < 0);
 	assert_int_equal(failure_code(), EXIT_PEER);
 	assert_non_null(strstr(failure_text(),
 			       "GID index 1 (10.0.0.1) and the peer's (2001:db8::2) are IPv4 and IPv6"));
 	close_pair();
 	fake_set_gid(&fake.devices[0], 1, 0, "2001:db8::1", IBV_GID_TYPE_ROCE_V2, NULL);
-	job.gid_index = 0;
+	job.verbs.gid_index = 0;
 	check_stream(&job, 20);
 }
 

@@ -290,7 +290,7 @@ static void test_inline_only_where_it_is_asked_for(void **state) {
 			struct job job = transfer_job(OP_WRITE, 2);
 
 			choose_calls(wr);
-			job.inline_bytes = bytes;
+			job.verbs.inline_bytes = bytes;
 			open_pair(&job);
 			assert_int_equal(pair.ends[ROLE_CLIENT].session->inline_bytes, MAX(bytes, 0));
 			fill_source();
@@ -424,7 +424,7 @@ static void test_only_reliable_connections(void **state) {
 
 	(void) state;
 	for (int connection = CONNECTION_UC; connection <= CONNECTION_UD; connection++) {
-		job.connection = (enum connection) connection;
+		job.verbs.connection = (enum connection) connection;
 		assert_int_equal(verbs_pair_open(&pair, &job), -EINVAL);
 		assert_int_equal(failure_code(), EXIT_USAGE);
 		assert_non_null(strstr(failure_text(), connection == CONNECTION_UC

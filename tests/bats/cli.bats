@@ -113,7 +113,7 @@ refused() {
 @test "a choice that a backend does not have is exit 2, even where it says what is so anyway" {
   refused 2 "--queue-pairs: the tcp backend does not have it" bw 127.0.0.1 --queue-pairs 4
   refused 2 "--queue-pairs: the tcp backend does not have it" bw 127.0.0.1 --queue-pairs 1
-  refused 2 "--traffic-class: the tcp backend does not have it" lat 127.0.0.1 --tos 104
+  refused 2 "--tos: the tcp backend does not have it" lat 127.0.0.1 --tos 104
   refused 2 "--gid-index: the null backend does not have it" lat 127.0.0.1 --backend null --gid-index 1
   refused 2 "--connection: the null backend does not have it" lat 127.0.0.1 --backend null --connection rc
   refused 2 "--server-device x: the tcp backend has no devices" lat 127.0.0.1 --server-device x

@@ -219,7 +219,7 @@ refused() {
 @test "traffic classes are names here, and a number is refused" {
   measured lat --traffic-class low-latency
   assert_json record.json '.params.fabric_class == "low-latency"'
-  refused 2 "--traffic-class: the cxi backend does not have it" --traffic-class 3
+  refused 2 "--traffic-class by number: the cxi backend does not have it" --traffic-class 3
   BACKEND=verbs refused 2 "--traffic-class by name: the verbs backend does not have it" --traffic-class low-latency
   BACKEND=ofi refused 3 "has no --traffic-class bulk-data" --provider tcp --traffic-class bulk-data
 }

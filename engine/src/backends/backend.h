@@ -15,6 +15,7 @@
 
 #include "job/backend_facts.h"
 #include "memory/memory.h"
+#include "slingshot.h"
 
 enum { BACKEND_VERSION = 1 };
 
@@ -108,7 +109,7 @@ struct address {
 };
 
 /*
- * Bounds of session.environment, ends included: each byte escaped (6 for 1),
+ * Bounds of a provider's environment, ends included: each byte escaped (6 for 1),
  * it fits into a frame beside the longest address.
  */
 enum { ENVIRONMENT_NAME_MAX = 64, ENVIRONMENT_VALUE_MAX = 256, ENVIRONMENT_VARIABLES_MAX = 32 };
@@ -143,13 +144,7 @@ struct session {
 	char driver[32];                /* the kernel's, of the device; empty: unknown, or no RDMA device */
 	bool simulated;                 /* no device moves the data: a test's provider plays one */
 	const char *gpu_path;           /* how the device reaches a GPU's memory; NULL: no GPU, or --bounce */
-	/* What a Slingshot endpoint came up with; only read where the backend has JOB_OPTION_SVC_ID. */
-	int32_t svc_id, vni;            /* in use; -1: unknown */
-	bool idc, ll, unrestricted;
-	uint32_t rdzv_from;             /* bytes of the smallest send that is forced into rendezvous; 0: none is */
-	uint64_t hrp_up_to;             /* bytes; 0: no high-rate puts */
-	enum key_mode keys;
-	json_t *environment;            /* of the provider: object of strings */
+	const struct slingshot *slingshot;      /* of cxi; NULL: no other backend has it (slingshot.h) */
 };
 
 struct open_arguments {

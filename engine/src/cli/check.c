@@ -41,20 +41,21 @@ static void remove_open(const struct job *j, json_t *params) {
 		const char *key;
 		bool settled;
 	} keys[] = {
-		{ "inline_bytes", j->inline_bytes >= 0 },
+		{ "inline_bytes", j->verbs.inline_bytes >= 0 },
 		{ "gpu_path", j->bounce },
-		{ "gid_index", j->gid_index >= 0 },
+		{ "gid_index", j->verbs.gid_index >= 0 },
 		{ "pkey", false },      /* a port may be a full or a limited member */
-		{ "ib_port", j->ib_port > 0 },
-		{ "server_ib_port", j->server_ib_port > 0 },
-		{ "mtu_bytes", j->mtu > 0 && !j->rdma_cm }, /* a connection manager settles the path MTU by itself */
-		{ "sl", job_lane(j, j->sl) >= 0 },
-		{ "traffic_class", job_lane(j, j->traffic_class) >= 0 },
-		{ "idc", j->no_idc },
-		{ "ll", j->no_ll },
-		{ "hrp", j->no_hrp },
-		{ "unrestricted", j->unrestricted },
-		{ "rdzv_from_bytes", !j->rdzv },
+		{ "ib_port", j->verbs.ib_port > 0 },
+		{ "server_ib_port", j->verbs.server_ib_port > 0 },
+		/* a connection manager settles the path MTU by itself */
+		{ "mtu_bytes", j->verbs.mtu > 0 && !j->verbs.rdma_cm },
+		{ "sl", job_lane(j, j->verbs.sl) >= 0 },
+		{ "traffic_class", job_lane(j, j->verbs.traffic_class) >= 0 },
+		{ "idc", j->cxi.no_idc },
+		{ "ll", j->cxi.no_ll },
+		{ "hrp", j->cxi.no_hrp },
+		{ "unrestricted", j->cxi.unrestricted },
+		{ "rdzv_from_bytes", !j->cxi.rdzv },
 	};
 	json_t *rate = json_object_get(params, "rate");
 
@@ -106,8 +107,8 @@ static json_t *end_json(const char *device, int32_t svc_id, int32_t vni) {
 }
 
 static void put_ends(json_t *o, const struct job *j) {
-	put(o, "client", end_json(j->device, j->svc_id, j->vni));
-	put(o, "server", end_json(j->server_device, j->server_svc_id, j->vni));
+	put(o, "client", end_json(j->device, j->cxi.svc_id, j->cxi.vni));
+	put(o, "server", end_json(j->server_device, j->cxi.server_svc_id, j->cxi.vni));
 }
 
 static void append_name(char *list, const char *name) {
@@ -126,8 +127,8 @@ static void put_ends_of_all(json_t *o, const struct job *j) {
 		append_name(client, lane.device);
 		append_name(server, lane.server_device);
 	}
-	put(o, "client", end_json(client, j->svc_id, j->vni));
-	put(o, "server", end_json(server, j->server_svc_id, j->vni));
+	put(o, "client", end_json(client, j->cxi.svc_id, j->cxi.vni));
+	put(o, "server", end_json(server, j->cxi.server_svc_id, j->cxi.vni));
 }
 
 /* A line of a transfer; pair -1: the sum of all. */
@@ -209,8 +210,8 @@ static void put_identity(json_t *o, const struct job *j) {
 	put(o, "kind", json_string(kind_name((int) j->kind)));
 	if (definition != DEFINITION_AUTO)
 		put(o, "definition", json_string(definition_text(j, definition == DEFINITION_HALF_ROUND_TRIP)));
-	if (backend_facts_of(j->backend)->options & JOB_OPTION_CONNECTION)
-		put(o, "connection", json_string(connection_name((int) j->connection)));
+	if (backend_is(backend_facts_of(j->backend), BACKEND_VERBS))
+		put(o, "connection", json_string(connection_name((int) j->verbs.connection)));
 }
 
 /* As it is asked; null: the default, or the server's own. */

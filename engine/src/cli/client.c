@@ -53,7 +53,7 @@ static int count_losses(struct client *c, struct result *r, uint64_t theirs, uin
 		return failure(-ENODATA, EXIT_PEER, "%s received none of %llu messages: connection %s loses "
 			       "what it cannot deliver and says nothing; check the path and the GIDs of both devices",
 			       c->lead.control->peer_name, (unsigned long long) r->sent,
-			       connection_name((int) c->job.connection));
+			       connection_name((int) c->job.verbs.connection));
 	return 0;
 }
 
@@ -381,7 +381,8 @@ static void remark(const struct client *c) {
 		placed_remark(&c->run.placed, &c->peer.placed);
 	if (loss_is_unknown(c))
 		notice("--op write over %s: arrivals are not reported, so losses are unknown and the %s counts sent "
-		       "messages; --verify or --op write-imm counts losses", connection_name((int) c->job.connection),
+		       "messages; --verify or --op write-imm counts losses",
+		       connection_name((int) c->job.verbs.connection),
 		       c->job.kind == KIND_LATENCY ? "latency" : "bandwidth");
 	lead_remark(c->run.session);
 }

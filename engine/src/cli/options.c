@@ -125,7 +125,8 @@ static int apply(const struct option_entry *e, const char *value, struct options
 	r = option_store(e, value, o);
 	if (r < 0)
 		return refuse_value(e, value, r, o);
-	o->choices |= r > 0 ? (unsigned long) r : e->choice;
+	if (e->of_job)
+		o->given[e - job_members] = true;
 	return 0;
 }
 
@@ -275,14 +276,16 @@ static void set_defaults(enum command command, struct options *o) {
 /* Refused even with the default as value: its user believes that the backend has it. */
 static int check_choices(const struct options *o) {
 	const struct backend_facts *b = command_measures(o->command) ? backend_facts_of(o->job.backend) : NULL;
-	unsigned long refused = b ? o->choices & ~job_options_of(&o->job, b->options) : 0;
 	char others[BACKENDS_WITH_MAX];
 
-	if (!refused)
-		return 0; /* job_validate() refuses an unknown backend */
-	refused &= ~(refused - 1);
-	return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", job_option_name(refused),
-		       b->name, backends_with(refused, 0, 0, others));
+	for (size_t i = 0; b && i < job_members_size; i++) { /* job_validate() refuses an unknown backend */
+		const struct option_entry *e = &job_members[i];
+
+		if (o->given[i] && !member_fits(e, &o->job, b))
+			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", e->name, b->name,
+				       backends_with(e->backends, 0, 0, others));
+	}
+	return 0;
 }
 
 static int check_soak(const struct options *o) {
@@ -337,6 +340,13 @@ static int check(struct options *o) {
 	return r < 0 ? r : check_choices(o);
 }
 
+static bool is_given(const struct options *o, const char *name) {
+	for (size_t i = 0; i < job_members_size; i++)
+		if (o->given[i] && streq(job_members[i].name, name))
+			return true;
+	return false;
+}
+
 /* Defaults that depend on other options. */
 static int complete(struct options *o) {
 	const char *token = getenv("PERCH_TOKEN_FILE");
@@ -361,9 +371,9 @@ static int complete(struct options *o) {
 					   : OPTIONS_BW_ITERATIONS;
 	if (!job->outstanding)
 		job->outstanding = transfer || rate ? OPTIONS_TRANSFER_OUTSTANDING : lat ? 1 : OPTIONS_BW_OUTSTANDING;
-	if (rate && !(o->choices & JOB_OPTION_BATCH))
+	if (rate && !is_given(o, "batch"))
 		job->batch = MIN((uint32_t) OPTIONS_RATE_BATCH, job->outstanding);
-	if (rate && !(o->choices & JOB_OPTION_CQ_MODERATION))
+	if (rate && !is_given(o, "cq-moderation"))
 		job->cq_moderation = MAX(MIN((uint32_t) OPTIONS_RATE_MODERATION, job_rate_slots(job)), 1u);
 	if (transfer || rate)
 		job_complete_lanes(job);

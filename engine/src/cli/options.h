@@ -52,7 +52,7 @@ struct options {
 	enum command command;
 	enum command checked;           /* COMMAND_CHECK: lat, bw, transfer or rate, whose words follow */
 	struct job job;                 /* for serve only its own device, cpu, numa, ib_port, gid_index and svc_id */
-	unsigned long choices;          /* enum job_option: given on the command line, even with the default as value */
+	bool given[JOB_MEMBERS_MAX];    /* by place in job_members: on the command line, even with the default */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
 	char bind[64];                  /* serve: where to listen; others: where to connect from; empty: any */

@@ -178,8 +178,8 @@ static void print_addresses(const struct summary *s) {
 
 	print_label(s, server ? "Local (server)" : "Local (client)");
 	(void) printf("%s", s->session->address);
-	if (s->session->vni >= 0)
-		(void) printf(" VNI %d", s->session->vni);
+	if (s->session->slingshot->vni >= 0)
+		(void) printf(" VNI %d", s->session->slingshot->vni);
 	(void) putchar('\n');
 	print_text(s, server ? "Remote (client)" : "Remote (server)", s->remote ? s->remote : "unknown");
 }
@@ -189,8 +189,8 @@ static void print_device(const struct summary *s) {
 }
 
 static void print_service(const struct summary *s) {
-	if (s->session->svc_id >= 0)
-		print_number(s, "Service ID", (uint64_t) s->session->svc_id, "");
+	if (s->session->slingshot->svc_id >= 0)
+		print_number(s, "Service ID", (uint64_t) s->session->slingshot->svc_id, "");
 	else
 		print_text(s, "Service ID", "default (the provider's choice)");
 }
@@ -209,28 +209,28 @@ static void print_list(const struct summary *s) {
 
 /* None of a summary's sizes is a high-rate put where the smallest is too large for one. */
 static void print_hrp(const struct summary *s) {
-	print_switch(s, "HRP", s->session->hrp_up_to >= s->job->sizes[0]);
+	print_switch(s, "HRP", s->session->slingshot->hrp_up_to >= s->job->sizes[0]);
 }
 
 static void print_idc(const struct summary *s) {
-	print_switch(s, "IDC", exchange_agree(s->run, s->end, "idc", s->session->idc));
+	print_switch(s, "IDC", exchange_agree(s->run, s->end, "idc", s->session->slingshot->idc));
 }
 
 static void print_matching(const struct summary *s) {
-	print_switch(s, "Matching LEs", s->session->keys == KEYS_MATCHING);
+	print_switch(s, "Matching LEs", s->session->slingshot->keys == KEYS_MATCHING);
 }
 
 static void print_restricted(const struct summary *s) {
-	print_switch(s, "Restricted", !s->session->unrestricted);
+	print_switch(s, "Restricted", !s->session->slingshot->unrestricted);
 }
 
 static void print_ll(const struct summary *s) {
-	print_switch(s, "LL Cmd Launch", exchange_agree(s->run, s->end, "ll", s->session->ll));
+	print_switch(s, "LL Cmd Launch", exchange_agree(s->run, s->end, "ll", s->session->slingshot->ll));
 }
 
 /* The page has no line for it; whoever asks for it wants to see it. */
 static void print_rdzv(const struct summary *s) {
-	if (s->job->rdzv)
+	if (s->job->cxi.rdzv)
 		print_switch(s, "Rendezvous PUTs", true);
 }
 

@@ -79,20 +79,20 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 		memcpy(job.server_cpu, o->job.cpu, sizeof(job.server_cpu));
 	if (!job.server_numa[0])
 		memcpy(job.server_numa, o->job.numa, sizeof(job.server_numa));
-	if (!job.server_ib_port)
-		job.server_ib_port = o->job.ib_port;
-	if (job.server_gid_index < 0)
-		job.server_gid_index = o->job.gid_index;
-	if (job.server_svc_id < 0)
-		job.server_svc_id = o->job.svc_id;
-	if (o->personality && job.server_svc_id >= 0 && job.vni < 0)
-		job.vni = personality_vni();
+	if (!job.verbs.server_ib_port)
+		job.verbs.server_ib_port = o->job.verbs.ib_port;
+	if (job.verbs.server_gid_index < 0)
+		job.verbs.server_gid_index = o->job.verbs.gid_index;
+	if (job.cxi.server_svc_id < 0)
+		job.cxi.server_svc_id = o->job.cxi.svc_id;
+	if (o->personality && job.cxi.server_svc_id >= 0 && job.cxi.vni < 0)
+		job.cxi.vni = personality_vni();
 	/*
 	 * A client's -v names a VNI for both ends;
 	 * this end's service is then the originals' default, or the launcher's.
 	 */
-	if (o->personality && job.vni >= 0 && job.server_svc_id < 0 && !getenv("SLINGSHOT_SVC_IDS"))
-		job.server_svc_id = PERSONALITY_SERVICE;
+	if (o->personality && job.cxi.vni >= 0 && job.cxi.server_svc_id < 0 && !getenv("SLINGSHOT_SVC_IDS"))
+		job.cxi.server_svc_id = PERSONALITY_SERVICE;
 	arguments = (struct open_arguments) {
 		.job = &job,
 		.role = ROLE_SERVER,

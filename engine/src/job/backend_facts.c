@@ -10,7 +10,6 @@
 	 1u << OP_ATOMIC_OP | 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
 /* What every backend's lanes have. */
 #define ONE_SIDED (1u << OP_WRITE | 1u << OP_READ)
-#define OFI_OPTIONS (JOB_OPTION_BATCH | JOB_OPTION_FABRIC_CLASS | JOB_OPTION_ATOMIC)
 #define OFI_FLAGS (BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES)
 
 const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
@@ -24,15 +23,9 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 	[BACKEND_VERBS] = {
 		.name = "verbs",
 		.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES |
-			 BACKEND_STAMPS | BACKEND_ONE_WORD,
+			 BACKEND_STAMPS | BACKEND_ONE_WORD | BACKEND_QUEUE_PAIRS,
 		.ops = (1u << OP_MAX) - 1,
 		.rate_ops = ONE_SIDED | 1u << OP_SEND,
-		.options = JOB_OPTION_CONNECTION | JOB_OPTION_IB_PORT | JOB_OPTION_GID_INDEX | JOB_OPTION_PKEY |
-			   JOB_OPTION_MTU | JOB_OPTION_SL |
-			   JOB_OPTION_TRAFFIC_CLASS | JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH |
-			   JOB_OPTION_CQ_MODERATION | JOB_OPTION_INLINE | JOB_OPTION_SRQ | JOB_OPTION_RDMA_CM |
-			   JOB_OPTION_RELAXED_ORDERING | JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY |
-			   JOB_OPTION_TIMEOUT_EXPONENT,
 		.summary = "rdma-core: InfiniBand and RoCE, queue pairs of RC, UC and UD",
 	},
 	[BACKEND_OFI] = {
@@ -40,7 +33,6 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.flags = OFI_FLAGS | BACKEND_PROVIDERS,
 		.ops = OFI_OPS,
 		.rate_ops = ONE_SIDED,
-		.options = OFI_OPTIONS,
 		.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
 	},
 	[BACKEND_CXI] = {
@@ -48,8 +40,6 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.flags = OFI_FLAGS,
 		.ops = OFI_OPS,
 		.rate_ops = ONE_SIDED,
-		.options = OFI_OPTIONS | JOB_OPTION_SVC_ID | JOB_OPTION_VNI | JOB_OPTION_NO_IDC | JOB_OPTION_NO_LL |
-			   JOB_OPTION_RDZV | JOB_OPTION_UNRESTRICTED | JOB_OPTION_NO_HRP | JOB_OPTION_KEYS,
 		.summary = "HPE Slingshot: libfabric's provider cxi, with its own options",
 	},
 	[BACKEND_NULL] = {
@@ -68,7 +58,7 @@ const struct backend_facts *backend_facts_of(const char *name) {
 	return NULL;
 }
 
-const char *backends_with(unsigned long options, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]) {
+const char *backends_with(unsigned backends, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]) {
 	const char *names[BACKEND_ID_MAX + 1] = { NULL };
 	char list[BACKENDS_WITH_MAX / 2];
 	size_t n = 0;
@@ -76,7 +66,7 @@ const char *backends_with(unsigned long options, unsigned ops, unsigned flags, c
 	for (int id = 0; id < BACKEND_NULL; id++) {
 		const struct backend_facts *b = &backend_facts[id];
 
-		if ((b->options & options) == options && (b->ops & ops) == ops && (b->flags & flags) == flags)
+		if ((!backends || backends & 1u << id) && (b->ops & ops) == ops && (b->flags & flags) == flags)
 			names[n++] = b->name;
 	}
 	if (n == 0)

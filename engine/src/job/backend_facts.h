@@ -29,6 +29,7 @@ enum {
 	/* a write's target sees it arrive by its last byte, unless job_unseen_write() says why not */
 	BACKEND_STAMPS = 1 << 7,
 	BACKEND_ONE_WORD = 1 << 8,      /* an atomic works on one word */
+	BACKEND_QUEUE_PAIRS = 1 << 9,   /* a session has several; of others a lane opens a session for each */
 };
 
 struct backend_facts {
@@ -36,7 +37,6 @@ struct backend_facts {
 	unsigned flags;
 	unsigned ops;           /* 1u << OP_*, of lat and bw */
 	unsigned rate_ops;      /* the same of rate */
-	unsigned long options;  /* enum job_option: the choices of a job that it takes; the others are refused */
 	const char *summary;    /* one line for --help and the manual */
 };
 
@@ -48,8 +48,12 @@ const struct backend_facts *backend_facts_of(const char *name);
 
 enum { BACKENDS_WITH_MAX = 64 };
 
+static inline bool backend_is(const struct backend_facts *b, enum backend_id id) {
+	return b == &backend_facts[id];
+}
+
 /*
- * "; give --backend verbs or ofi", into `ret`: the backends that have all of these options, operations and flags.
- * Empty: none has them. null is left out, as it measures nothing.
+ * "; give --backend verbs or ofi", into `ret`: those of these backends (1u << BACKEND_*; 0: of all) that have
+ * all of these operations and flags. Empty: none has them. null is left out, as it measures nothing.
  */
-const char *backends_with(unsigned long options, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]);
+const char *backends_with(unsigned backends, unsigned ops, unsigned flags, char ret[BACKENDS_WITH_MAX]);

@@ -83,7 +83,7 @@ void member_set_number(const struct option_entry *e, struct job *job, int64_t va
 
 /* Whether it is a member that only some backends take. */
 static bool is_choice(const struct option_entry *e) {
-	return e->key && e->choice;
+	return e->key && e->backends;
 }
 
 void job_defaults(struct job *ret) {
@@ -95,24 +95,12 @@ void job_defaults(struct job *ret) {
 	(void) copy_string(ret->rx_memory, sizeof(ret->rx_memory), "host");
 }
 
-static const char *label_of(const struct option_entry *e) {
+const char *member_label(const struct option_entry *e) {
 	return e->label ? e->label : e->name;
 }
 
-const char *job_option_name(unsigned long option) {
-	for (size_t i = 0; i < job_members_size; i++)
-		if (is_choice(&job_members[i]) && job_members[i].choice == option)
-			return label_of(&job_members[i]);
-	return "unknown";
-}
-
-unsigned long job_options_used(const struct job *job) {
-	unsigned long used = 0;
-
-	for (size_t i = 0; i < job_members_size; i++)
-		if (is_choice(&job_members[i]) && member_number(&job_members[i], job) != job_members[i].unset)
-			used |= job_members[i].choice;
-	return used;
+bool member_fits(const struct option_entry *e, const struct job *job, const struct backend_facts *b) {
+	return !e->backends || e->backends & 1u << (b - backend_facts) || e->any_backend & 1u << job->kind;
 }
 
 /* The largest value of a member: an enum has its names. */
@@ -135,15 +123,15 @@ static int validate_ranges(const struct job *job, const struct backend_facts *b)
 
 		if (!is_choice(e) || value == e->unset)
 			continue;
-		if (!(job_options_of(job, b->options) & e->choice))
-			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", label_of(e),
-				       b->name, backends_with(e->choice, 0, 0, others));
+		if (!member_fits(e, job, b))
+			return failure(-EINVAL, EXIT_USAGE, "--%s: the %s backend does not have it%s", member_label(e),
+				       b->name, backends_with(e->backends, 0, 0, others));
 		if (value < (int64_t) e->min || value > max)
-			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", label_of(e), (long long) value,
-				       (long long) e->min, (long long) max);
+			return failure(-EINVAL, EXIT_USAGE, "--%s %lld: %lld to %lld", member_label(e),
+				       (long long) value, (long long) e->min, (long long) max);
 	}
-	if (job->mtu && (job->mtu < JOB_MTU_MIN || (job->mtu & (job->mtu - 1))))
-		return failure(-EINVAL, EXIT_USAGE, "--mtu %u: 256, 512, 1024, 2048 or 4096", job->mtu);
+	if (job->verbs.mtu && (job->verbs.mtu < JOB_MTU_MIN || (job->verbs.mtu & (job->verbs.mtu - 1))))
+		return failure(-EINVAL, EXIT_USAGE, "--mtu %u: 256, 512, 1024, 2048 or 4096", job->verbs.mtu);
 	return 0;
 }
 
@@ -154,40 +142,41 @@ static int validate_ranges(const struct job *job, const struct backend_facts *b)
 enum { VERIFY_LOSSY_MIN = 8 };
 
 static int validate_connection(const struct job *job) {
-	const char *name = connection_names[job->connection];
-	uint32_t mtu = job->mtu ? job->mtu : JOB_MTU_MAX;
+	const struct verbs_options *v = &job->verbs;
+	const char *name = connection_names[v->connection];
+	uint32_t mtu = v->mtu ? v->mtu : JOB_MTU_MAX;
 
-	if (!connection_has_op(job->connection, job->op))
+	if (!connection_has_op(v->connection, job->op))
 		return failure(-EINVAL, EXIT_USAGE, "--connection %s has no --op %s; it has %s, and rc has all", name,
-			       op_name((int) job->op), job->connection == CONNECTION_UC
+			       op_name((int) job->op), v->connection == CONNECTION_UC
 			       ? "send, send-imm, write and write-imm" : "send and send-imm");
 	/* What the device's own MTU allows is asked there; this much no device can do. */
-	if (job->connection == CONNECTION_UD && job_largest_size(job) > mtu)
+	if (v->connection == CONNECTION_UD && job_largest_size(job) > mtu)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--size %llu: with --connection ud a message is one packet, of at most %u bytes here",
 			       (unsigned long long) job_largest_size(job), mtu);
-	for (size_t i = 0; job->connection != CONNECTION_RC && job->verify && i < job->n_sizes; i++)
+	for (size_t i = 0; v->connection != CONNECTION_RC && job->verify && i < job->n_sizes; i++)
 		if (job->sizes[i] < VERIFY_LOSSY_MIN)
 			return failure(-EINVAL, EXIT_USAGE,
 				       "--verify with --connection %s needs messages of %d bytes or more to number "
 				       "them, and --size is %llu; raise --size, or use --connection rc", name,
 				       VERIFY_LOSSY_MIN, (unsigned long long) job->sizes[i]);
-	if (job->rdma_cm && job->pkey)
+	if (v->rdma_cm && v->pkey)
 		return failure(-EINVAL, EXIT_USAGE, "--pkey with --rdma-cm: the connection manager finds "
 			       "the partition; leave one of them out");
-	if (job->rdma_cm && job->connection != CONNECTION_RC)
+	if (v->rdma_cm && v->connection != CONNECTION_RC)
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--rdma-cm makes reliable connections only; leave it or --connection %s out", name);
-	if (job->connection != CONNECTION_RC &&
-	    job_options_used(job) & (JOB_OPTION_RETRY | JOB_OPTION_RNR_RETRY | JOB_OPTION_TIMEOUT_EXPONENT))
+	if (v->connection != CONNECTION_RC &&
+	    (v->retry != JOB_RETRY_MAX || v->rnr_retry != JOB_RETRY_MAX || v->timeout_exponent != JOB_TIMEOUT_EXPONENT))
 		return failure(-EINVAL, EXIT_USAGE, "--connection %s acknowledges nothing, and so has no --retry, "
 			       "--rnr-retry or --timeout-exponent", name);
 	return 0;
 }
 
 bool job_relaxed_ordering(const struct job *job) {
-	return job->relaxed_ordering == RELAXED_ORDERING_ON ||
-	       (job->relaxed_ordering == RELAXED_ORDERING_AUTO && job->kind != KIND_LATENCY);
+	return job->verbs.relaxed_ordering == RELAXED_ORDERING_ON ||
+	       (job->verbs.relaxed_ordering == RELAXED_ORDERING_AUTO && job->kind != KIND_LATENCY);
 }
 
 const char *job_unseen_write(const struct job *job) {
@@ -215,7 +204,9 @@ enum definition job_definition(const struct job *job) {
 }
 
 enum key_mode job_keys(const struct job *job) {
-	return job->keys == KEYS_CLIENT && job->unrestricted && job->op == OP_READ ? KEYS_MATCHING : job->keys;
+	const struct cxi_options *c = &job->cxi;
+
+	return c->keys == KEYS_CLIENT && c->unrestricted && job->op == OP_READ ? KEYS_MATCHING : c->keys;
 }
 
 static int validate_choices(const struct job *job, const struct backend_facts *b) {
@@ -227,12 +218,12 @@ static int validate_choices(const struct job *job, const struct backend_facts *b
 	r = validate_connection(job);
 	if (r < 0)
 		return r;
-	if (job->srq && !op_takes_receive(job->op))
+	if (job->verbs.srq && !op_takes_receive(job->op))
 		return failure(-EINVAL, EXIT_USAGE, "--srq: --op %s takes no receives; send, send-imm and write-imm do",
 			       op_name((int) job->op));
-	if (job->inline_bytes > 0 && (job->op == OP_READ || op_is_atomic(job->op)))
+	if (job->verbs.inline_bytes > 0 && (job->op == OP_READ || op_is_atomic(job->op)))
 		return failure(-EINVAL, EXIT_USAGE, "--inline %lld: --op %s sends no payload with its work request; "
-			       "send, send-imm, write and write-imm do", (long long) job->inline_bytes,
+			       "send, send-imm, write and write-imm do", (long long) job->verbs.inline_bytes,
 			       op_name((int) job->op));
 	if (op_is_atomic(job->op) && b->flags & BACKEND_ONE_WORD &&
 	    (job->n_sizes != 1 || job->sizes[0] != job_word_bytes(job)))
@@ -247,13 +238,13 @@ static int validate_fabric(const struct job *job) {
 		bool wrong;
 		const char *option, *why;
 	} checks[] = {
-		{ job->no_idc && job->op == OP_READ, "no-idc",
+		{ job->cxi.no_idc && job->op == OP_READ, "no-idc",
 		  "carries no payload to the target; all other operations do" },
-		{ job->rdzv && !op_is_send(job->op), "rdzv", "has no rendezvous; send does" },
-		{ job->unrestricted && op_is_send(job->op), "unrestricted",
+		{ job->cxi.rdzv && !op_is_send(job->op), "rdzv", "has no rendezvous; send does" },
+		{ job->cxi.unrestricted && op_is_send(job->op), "unrestricted",
 		  "is always ordered; write, read and atomics have the choice" },
-		{ job->no_hrp && job->op != OP_WRITE, "no-hrp", "is never a high-rate put; write is" },
-		{ job->keys != KEYS_CLIENT && op_is_send(job->op), "keys",
+		{ job->cxi.no_hrp && job->op != OP_WRITE, "no-hrp", "is never a high-rate put; write is" },
+		{ job->cxi.keys != KEYS_CLIENT && op_is_send(job->op), "keys",
 		  "names no memory of the target; write, read and atomics do" },
 	};
 
@@ -389,12 +380,6 @@ static int validate_load(const struct job *job) {
 		return failure(-EINVAL, EXIT_USAGE,
 			       "a time is out of range: above 0 for --timeout, below 146 years for all");
 	return 0;
-}
-
-unsigned long job_options_of(const struct job *job, unsigned long backend_options) {
-	if (job_has_lanes(job))
-		backend_options |= JOB_OPTION_QUEUE_PAIRS | JOB_OPTION_BATCH;
-	return backend_options | (job->kind == KIND_RATE ? JOB_OPTION_CQ_MODERATION : 0);
 }
 
 /* Who names no cores and no node. */

@@ -87,40 +87,6 @@ enum fabric_class {
 	FABRIC_CLASS_MAX,
 };
 
-/*
- * Choices that not every backend has: a backend lists those that it takes in its `options`;
- * job_validate() and the command line refuse the rest.
- */
-enum job_option {
-	JOB_OPTION_CONNECTION = 1 << 0,
-	JOB_OPTION_IB_PORT = 1 << 1,            /* and server_ib_port */
-	JOB_OPTION_GID_INDEX = 1 << 2,          /* and server_gid_index */
-	JOB_OPTION_MTU = 1 << 3,
-	JOB_OPTION_SL = 1 << 4,
-	JOB_OPTION_TRAFFIC_CLASS = 1 << 5,
-	JOB_OPTION_QUEUE_PAIRS = 1 << 6,
-	JOB_OPTION_BATCH = 1 << 7,
-	JOB_OPTION_CQ_MODERATION = 1 << 8,
-	JOB_OPTION_INLINE = 1 << 9,
-	JOB_OPTION_SRQ = 1 << 10,
-	JOB_OPTION_RDMA_CM = 1 << 11,
-	JOB_OPTION_RELAXED_ORDERING = 1 << 12,
-	JOB_OPTION_RETRY = 1 << 13,
-	JOB_OPTION_RNR_RETRY = 1 << 14,
-	JOB_OPTION_TIMEOUT_EXPONENT = 1 << 15,
-	JOB_OPTION_SVC_ID = 1 << 17,            /* and server_svc_id */
-	JOB_OPTION_VNI = 1 << 18,
-	JOB_OPTION_FABRIC_CLASS = 1 << 19,
-	JOB_OPTION_NO_IDC = 1 << 20,
-	JOB_OPTION_NO_LL = 1 << 21,
-	JOB_OPTION_RDZV = 1 << 22,
-	JOB_OPTION_UNRESTRICTED = 1 << 23,
-	JOB_OPTION_NO_HRP = 1 << 24,
-	JOB_OPTION_KEYS = 1 << 25,
-	JOB_OPTION_ATOMIC = 1 << 26,            /* atomic_op and atomic_type */
-	JOB_OPTION_PKEY = 1 << 27,
-};
-
 enum rate_unit {
 	RATE_NONE,
 	RATE_MESSAGES,          /* messages a second */
@@ -168,6 +134,41 @@ enum {
 
 #define JOB_SIZE_MAX UINT64_C(4294967295)       /* 4 GiB - 1: the largest message of CXI (cxi_send_lat(1)) */
 
+/* Options of verbs. */
+struct verbs_options {
+	enum connection connection;
+	uint32_t ib_port, server_ib_port;       /* 0: chosen */
+	int32_t gid_index, server_gid_index;    /* -1: chosen */
+	uint32_t pkey;                          /* of the partition of both ends; 0: chosen */
+	uint32_t mtu;                           /* bytes, a power of two; 0: the smaller active MTU of both ends */
+	/* service level; -1: what the connection manager finds with rdma_cm, else 0 */
+	int32_t sl, traffic_class;
+	int64_t inline_bytes;                   /* -1: automatic */
+	bool srq;
+	bool rdma_cm;
+	/* a write's last byte may then be visible first: nothing may poll memory for it */
+	enum relaxed_ordering relaxed_ordering;
+	uint32_t retry, rnr_retry;
+	uint32_t timeout_exponent;              /* 4.096 us x 2^n; 0: for ever */
+};
+
+/* Options of libfabric: of ofi, and of cxi, which goes through it. */
+struct ofi_options {
+	enum fabric_class fabric_class;
+};
+
+/* Options of cxi. */
+struct cxi_options {
+	int32_t svc_id, server_svc_id;          /* CXI service; -1: the provider's choice */
+	int32_t vni;                            /* virtual network of both ends; -1: the provider's choice */
+	bool no_idc;                            /* no immediate data commands, and nothing injected */
+	bool no_ll;                             /* no low-latency command ring */
+	bool rdzv;                              /* rendezvous for every send that the provider lets have it */
+	bool unrestricted;                      /* writes and reads: ordered, by the NIC's other way */
+	bool no_hrp;                            /* no high-rate puts */
+	enum key_mode keys;
+};
+
 struct backend_facts; /* backend_facts.h */
 
 struct job {
@@ -198,45 +199,23 @@ struct job {
 	bool report_all;
 	uint64_t timeout_ns;                    /* the longest time without progress */
 
-	/*
-	 * From here on: what only some backends take (enum job_option);
-	 * job_defaults() sets what none would choose otherwise.
-	 */
-	enum connection connection;
-	uint32_t ib_port, server_ib_port;       /* 0: chosen */
-	int32_t gid_index, server_gid_index;    /* -1: chosen */
-	uint32_t pkey;                          /* of the partition of both ends; 0: chosen */
-	uint32_t mtu;                           /* bytes, a power of two; 0: the smaller active MTU of both ends */
-	/* service level; -1: what the connection manager finds with rdma_cm, else 0 */
-	int32_t sl, traffic_class;
 	uint32_t queue_pairs;                   /* times `batch`, and times `cq_moderation`: at most `outstanding` */
 	uint32_t batch;                         /* work requests of one post list and doorbell */
 	uint32_t cq_moderation;                 /* every Nth work request of a queue pair is signalled */
-	int64_t inline_bytes;                   /* -1: automatic */
-	bool srq;
-	bool rdma_cm;
-	/* a write's last byte may then be visible first: nothing may poll memory for it */
-	enum relaxed_ordering relaxed_ordering;
-	uint32_t retry, rnr_retry;
-	uint32_t timeout_exponent;              /* 4.096 us x 2^n; 0: for ever */
 	/*
 	 * Kinds of memory (memory_kind.h) of what either end sends from, and of what comes in there:
 	 * "host", "huge:2M", "cuda:0"
 	 */
 	char tx_memory[JOB_NAME_MAX], rx_memory[JOB_NAME_MAX];
 	bool bounce;                            /* a GPU's memory is copied through host memory, message by message */
-	int32_t svc_id, server_svc_id;          /* CXI service; -1: the provider's choice */
-	int32_t vni;                            /* virtual network of both ends; -1: the provider's choice */
-	enum fabric_class fabric_class;
-	bool no_idc;                            /* no immediate data commands, and nothing injected */
-	bool no_ll;                             /* no low-latency command ring */
-	bool rdzv;                              /* rendezvous for every send that the provider lets have it */
-	bool unrestricted;                      /* writes and reads: ordered, by the NIC's other way */
-	bool no_hrp;                            /* no high-rate puts */
-	enum key_mode keys;
 	/* of OP_ATOMIC_OP, OP_FETCH_ATOMIC and OP_COMPARE_ATOMIC; else ATOMIC_NONE */
 	enum atomic_op atomic_op;
 	enum atomic_type atomic_type;           /* of these, too; the other atomics work on ATOMIC_UINT64 */
+
+	/* What one backend alone takes; job_defaults() sets what none would choose otherwise. */
+	struct verbs_options verbs;
+	struct ofi_options ofi;
+	struct cxi_options cxi;
 
 	/*
 	 * KIND_TRANSFER and KIND_RATE only: `outstanding` is of one queue pair there, `iterations` and `warmup`
@@ -310,7 +289,7 @@ static inline bool op_is_write(enum op op) {
  * A service level or traffic class in force: as asked for, else 0; -1 where the connection manager has yet to find it.
  */
 static inline int32_t job_lane(const struct job *job, int32_t asked) {
-	return asked >= 0 || job->rdma_cm ? asked : 0;
+	return asked >= 0 || job->verbs.rdma_cm ? asked : 0;
 }
 
 /* Whether every message of it takes a receive of the target, who then sees a completion. */
@@ -333,12 +312,6 @@ static inline bool connection_has_op(enum connection connection, enum op op) {
 	}
 }
 
-/* The name of the option for one bit of enum job_option: "queue-pairs". */
-const char *job_option_name(unsigned long option);
-
-/* The bits whose fields do not hold their default. */
-unsigned long job_options_used(const struct job *job);
-
 uint64_t job_largest_size(const struct job *job);
 
 /* The form of --cpu and --numa: auto, off, or a list; or a number. Empty is auto. -EINVAL, -ERANGE. */
@@ -352,12 +325,6 @@ int job_slot(const char *text, unsigned *ret_number, unsigned *ret_of);
 static inline uint64_t job_word_bytes(const struct job *job) {
 	return op_is_atomic(job->op) ? atomic_type_bytes(job->atomic_type) : 1;
 }
-
-/*
- * Of the choices that a backend has, and all it takes in this job: with lanes every backend may have several
- * queue pairs (or endpoints, or connections), lists, and few completions.
- */
-unsigned long job_options_of(const struct job *job, unsigned long backend_options);
 
 /* Checks ranges and combinations, for every backend that Perch knows; says what is wrong. -EINVAL. */
 int job_validate(const struct job *job);

@@ -72,7 +72,7 @@ static bool read_rail(const char *list, uint32_t index, bool has_gids, struct ra
 static bool has_gids(const struct job *job) {
 	const struct backend_facts *b = backend_facts_of(job->backend);
 
-	return b && (b->options & JOB_OPTION_GID_INDEX);
+	return b && backend_is(b, BACKEND_VERBS);
 }
 
 uint32_t job_pairs(const struct job *job) {
@@ -81,23 +81,23 @@ uint32_t job_pairs(const struct job *job) {
 
 void job_for_lane(const struct job *job, uint32_t lane, struct job *ret) {
 	uint32_t pairs = job_pairs(job), pair = lane % pairs;
-	struct rail ours = { .ib_port = job->ib_port, .gid_index = job->gid_index };
-	struct rail theirs = { .ib_port = job->server_ib_port, .gid_index = job->server_gid_index };
+	struct rail ours = { .ib_port = job->verbs.ib_port, .gid_index = job->verbs.gid_index };
+	struct rail theirs = { .ib_port = job->verbs.server_ib_port, .gid_index = job->verbs.server_gid_index };
 
 	*ret = *job;
 	/* Validated: a side with fewer of them goes around. */
 	if (job->devices[0] &&
 	    read_rail(job->devices, pair % job_list_length(job->devices), has_gids(job), &ours)) {
 		memcpy(ret->device, ours.name, sizeof(ours.name));
-		ret->ib_port = ours.ib_port;
-		ret->gid_index = ours.gid_index;
+		ret->verbs.ib_port = ours.ib_port;
+		ret->verbs.gid_index = ours.gid_index;
 	}
 	if (job->server_devices[0] &&
 	    read_rail(job->server_devices, (pair + job->cross_rail) % pairs % job_list_length(job->server_devices),
 		      has_gids(job), &theirs)) {
 		memcpy(ret->server_device, theirs.name, sizeof(theirs.name));
-		ret->server_ib_port = theirs.ib_port;
-		ret->server_gid_index = theirs.gid_index;
+		ret->verbs.server_ib_port = theirs.ib_port;
+		ret->verbs.server_gid_index = theirs.gid_index;
 	}
 }
 
@@ -224,7 +224,7 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 		return failure(-EINVAL, EXIT_USAGE, "--completion event with --threads %u and %u pairs: "
 			       "a thread sleeps for one device only; give --threads %u, or --completion busy",
 			       job->threads, pairs, pairs);
-	if (job->completion == COMPLETION_EVENT && job->queue_pairs > 1 && !(b->options & JOB_OPTION_QUEUE_PAIRS))
+	if (job->completion == COMPLETION_EVENT && job->queue_pairs > 1 && !(b->flags & BACKEND_QUEUE_PAIRS))
 		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s a thread can "
 			       "sleep for one queue pair only; use more --threads, or --completion busy",
 			       job->queue_pairs, b->name);
@@ -273,10 +273,10 @@ static int validate_buffer(const struct job *job) {
 int job_validate_transfer(const struct job *job, const struct backend_facts *b) {
 	int r;
 
-	if (job->connection != CONNECTION_RC)
+	if (job->verbs.connection != CONNECTION_RC)
 		return failure(-EINVAL, EXIT_USAGE, "transfers need a reliable connection, and %s is unreliable",
-			       connection_name((int) job->connection));
-	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce ||
+			       connection_name((int) job->verbs.connection));
+	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->verbs.srq || job->bounce ||
 	    job->batch != 1 || job->cq_moderation != 1)
 		return failure(-EINVAL, EXIT_USAGE, "transfers go one way at full speed; --bidirectional, --rate, "
 			       "--interval, --srq, --bounce and --cq-moderation belong to bw");
@@ -307,10 +307,10 @@ static int validate_lists(const struct job *job) {
 int job_validate_rate(const struct job *job, const struct backend_facts *b) {
 	int r;
 
-	if (job->connection != CONNECTION_RC)
+	if (job->verbs.connection != CONNECTION_RC)
 		return failure(-EINVAL, EXIT_USAGE, "the message rate needs a reliable connection, and %s is "
-			       "unreliable", connection_name((int) job->connection));
-	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->srq || job->bounce ||
+			       "unreliable", connection_name((int) job->verbs.connection));
+	if (job->bidirectional || job->rate_unit != RATE_NONE || job->interval_ns || job->verbs.srq || job->bounce ||
 	    job->verify)
 		return failure(-EINVAL, EXIT_USAGE, "the message rate is of one way at full speed; --bidirectional, "
 			       "--rate, --interval, --srq, --bounce and --verify belong to bw");

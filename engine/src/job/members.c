@@ -19,10 +19,16 @@
 /* A field, in the width and form that it has; an enum's is in .names. An alias sets a field that has its own entry. */
 #define ALIAS(field) \
 	.of_job = true, .offset = offsetof(struct job, field), .size = sizeof(((struct job *) NULL)->field)
-#define MEMBER(field) \
-	.key = #field, ALIAS(field), .form = _Generic(((struct job *) NULL)->field, \
+#define FIELD_AT(name, field) \
+	.key = name, ALIAS(field), .form = _Generic(((struct job *) NULL)->field, \
 		bool: FORM_BOOL, double: FORM_REAL, char *: FORM_TEXT, uint64_t: FORM_U64, int64_t: FORM_I64, \
 		int32_t: FORM_I32, default: FORM_U32)
+#define MEMBER(field) FIELD_AT(#field, field)
+#define MEMBER_OF(backend, field) FIELD_AT(#field, backend.field)
+/* Who takes it. With lanes, every backend may have several queue pairs (or endpoints, or connections), and lists. */
+#define ON(backend) (1u << BACKEND_##backend)
+#define LIBFABRIC (ON(OFI) | ON(CXI))
+#define WITH_LANES (1u << KIND_TRANSFER | 1u << KIND_RATE)
 #define WORDS(table) .choices = table, .names = table
 
 /* Both fit twice into the signed 64 bits of JSON's integers; no measurement comes near them. */
@@ -161,7 +167,7 @@ static int set_mtu(struct job *job, const char *value) {
 		return r;
 	if (n < JOB_MTU_MIN || n > JOB_MTU_MAX || (n & (n - 1)))
 		return -ERANGE;
-	job->mtu = (uint32_t) n;
+	job->verbs.mtu = (uint32_t) n;
 	return 0;
 }
 
@@ -179,7 +185,7 @@ static int set_pkey(struct job *job, const char *value) {
 		return r;
 	if ((n & JOB_PKEY_PARTITION) == 0 || n > JOB_PKEY_MAX)
 		return -ERANGE;
-	job->pkey = (uint32_t) n;
+	job->verbs.pkey = (uint32_t) n;
 	return 0;
 }
 
@@ -219,15 +225,15 @@ static int set_traffic_class(struct job *job, const char *value) {
 	int r;
 
 	if (named > 0) {
-		job->fabric_class = (enum fabric_class) named;
-		return JOB_OPTION_FABRIC_CLASS;
+		job->ofi.fabric_class = (enum fabric_class) named;
+		return 0;
 	}
 	r = parse_u64(value, &n);
 	if (r < 0)
 		return r;
 	if (n > JOB_TRAFFIC_CLASS_MAX)
 		return -ERANGE;
-	job->traffic_class = (int32_t) n;
+	job->verbs.traffic_class = (int32_t) n;
 	return 0;
 }
 
@@ -275,13 +281,13 @@ const struct option_entry job_members[] = {
 	  .type = OPTION_CUSTOM,
 	  .set_job = set_op, MEMBER(op), .names = op_names, .choices = op_words },
 	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,
-	  .choice = JOB_OPTION_ATOMIC,
+	  .backends = LIBFABRIC,
 	  .help = "Operation of atomic-op and fetch-atomic: min, max, sum, prod, lor, land, bor, band, lxor, bxor, "
 		  "write, read (fetch-atomic only). Of compare-atomic: cswap, cswap-ne, -le, -lt, -ge, -gt, mswap.",
 	  .fallback = "sum; cswap", .type = OPTION_CUSTOM, .set_job = set_atomic_op, MEMBER(atomic_op),
 	  .names = atomic_op_names, .choices = &atomic_op_names[ATOMIC_NONE + 1] },
 	{ .name = "atomic-type", .metavar = "TYPE", .section = SECTION_WHAT, .commands = MEASURE,
-	  .choice = JOB_OPTION_ATOMIC,
+	  .backends = LIBFABRIC,
 	  .help = "Operand type of atomics: int8 to int128, uint8 to uint128, float, double, float-complex or "
 		  "double-complex.", .fallback = "uint64", .type = OPTION_CUSTOM, .set_job = set_atomic_type,
 	  MEMBER(atomic_type), .unset = ATOMIC_UINT64, .names = atomic_type_names,
@@ -374,63 +380,62 @@ const struct option_entry job_members[] = {
 	  .help = "The same of the server.", .fallback = "1/1", .type = OPTION_CUSTOM, .set_job = set_server_slot,
 	  MEMBER(server_slot), .accepts = "K/N, K from 1 to N, N up to 1024" },
 	{ .name = "connection", .metavar = "KIND", .section = SECTION_VERBS, .commands = MEASURE,
-	  .choice = JOB_OPTION_CONNECTION,
+	  .backends = ON(VERBS),
 	  .help = "Transport of the queue pairs: rc (all operations), uc (send, write) or ud (send; at most one "
-		  "packet a message).", .fallback = "rc", .type = OPTION_CHOICE, MEMBER(connection),
+		  "packet a message).", .fallback = "rc", .type = OPTION_CHOICE, MEMBER_OF(verbs, connection),
 	  WORDS(connection_names) },
 	{ .name = "ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY | FOR(SERVE),
-	  .choice = JOB_OPTION_IB_PORT, .help = "Own port of the device, from 1; each end names its own.",
-	  .fallback = "the first active one", .type = OPTION_COUNT, MEMBER(ib_port), .min = 1,
+	  .backends = ON(VERBS), .help = "Own port of the device, from 1; each end names its own.",
+	  .fallback = "the first active one", .type = OPTION_COUNT, MEMBER_OF(verbs, ib_port), .min = 1,
 	  .max = JOB_IB_PORT_MAX, .accepts = "a port of the device, from 1 to 255" },
 	{ .name = "server-ib-port", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_IB_PORT, .help = "The server's port of its device.", .fallback = "the server's choice",
-	  .type = OPTION_COUNT, MEMBER(server_ib_port), .min = 1, .max = JOB_IB_PORT_MAX,
+	  .backends = ON(VERBS), .help = "The server's port of its device.", .fallback = "the server's choice",
+	  .type = OPTION_COUNT, MEMBER_OF(verbs, server_ib_port), .min = 1, .max = JOB_IB_PORT_MAX,
 	  .accepts = "a port of the server's device, from 1 to 255" },
 	{ .name = "gid-index", .letter = 'x', .metavar = "N", .section = SECTION_VERBS,
-	  .commands = EVERY | FOR(SERVE), .choice = JOB_OPTION_GID_INDEX, .common = MEASURE,
+	  .commands = EVERY | FOR(SERVE), .backends = ON(VERBS), .common = MEASURE,
 	  .brief = "Own GID index (default: RoCE v2 of the path)",
 	  .help = "Own index in the port's GID table; each end names its own.",
 	  .fallback = "RoCE v2 of the interface that reaches the peer; none on InfiniBand", .type = OPTION_COUNT,
-	  MEMBER(gid_index), .unset = -1, .max = JOB_GID_INDEX_MAX,
+	  MEMBER_OF(verbs, gid_index), .unset = -1, .max = JOB_GID_INDEX_MAX,
 	  .accepts = "an index that 'perch devices' lists, from 0 to 255" },
 	{ .name = "server-gid-index", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_GID_INDEX, .help = "The server's index in its GID table.",
-	  .fallback = "the server's choice", .type = OPTION_COUNT, MEMBER(server_gid_index), .unset = -1,
+	  .backends = ON(VERBS), .help = "The server's index in its GID table.",
+	  .fallback = "the server's choice", .type = OPTION_COUNT, MEMBER_OF(verbs, server_gid_index), .unset = -1,
 	  .max = JOB_GID_INDEX_MAX, .accepts = "an index that 'perch devices' lists on the server, from 0 to 255" },
 	{ .name = "pkey", .metavar = "KEY", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_PKEY, .help = "Partition key of both ends, such as 0x8001; each finds its index.",
+	  .backends = ON(VERBS), .help = "Partition key of both ends, such as 0x8001; each finds its index.",
 	  .fallback = "the first that makes the port a full member; with --rdma-cm, the connection manager's",
-	  .type = OPTION_CUSTOM, .set_job = set_pkey, MEMBER(pkey), .min = 1, .max = JOB_PKEY_MAX,
+	  .type = OPTION_CUSTOM, .set_job = set_pkey, MEMBER_OF(verbs, pkey), .min = 1, .max = JOB_PKEY_MAX,
 	  .accepts = "a partition key from 0x1 to 0xffff, such as 0x8001" },
-	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_MTU,
+	{ .name = "mtu", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY, .backends = ON(VERBS),
 	  .help = "Path MTU: payload bytes of one packet.", .fallback = "the smaller active MTU of both ends",
-	  .type = OPTION_CUSTOM, .set_job = set_mtu, MEMBER(mtu), .min = JOB_MTU_MIN, .max = JOB_MTU_MAX,
+	  .type = OPTION_CUSTOM, .set_job = set_mtu, MEMBER_OF(verbs, mtu), .min = JOB_MTU_MIN, .max = JOB_MTU_MAX,
 	  .choices = mtu_words },
-	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_SL,
+	{ .name = "sl", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .backends = ON(VERBS),
 	  .help = "Service level: the InfiniBand virtual lane, or the RoCE priority.",
-	  .fallback = "0; with --rdma-cm, the connection manager's", .type = OPTION_COUNT, MEMBER(sl), .unset = -1,
-	  .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
+	  .fallback = "0; with --rdma-cm, the connection manager's", .type = OPTION_COUNT, MEMBER_OF(verbs, sl),
+	  .unset = -1, .max = JOB_SL_MAX, .accepts = "a service level from 0 to 15" },
 	{ .name = "traffic-class", .metavar = "CLASS", .section = SECTION_VERBS, .commands = EVERY,
 	  .help = "Traffic class of the packets. verbs: DSCP x 4 + ECN. ofi and cxi: best-effort, low-latency, "
 		  "dedicated-access, bulk-data or network-ctrl.",
 	  .fallback = "0; with --rdma-cm, the connection manager's; for ofi and cxi the provider's",
-	  .type = OPTION_CUSTOM, .set_job = set_traffic_class, MEMBER(traffic_class), .unset = -1,
-	  .max = JOB_TRAFFIC_CLASS_MAX,
-	  .choice = JOB_OPTION_TRAFFIC_CLASS, .choices = &fabric_class_names[FABRIC_CLASS_DEFAULT + 1],
+	  .type = OPTION_CUSTOM, .set_job = set_traffic_class, .of_job = true,
+	  .backends = ON(VERBS) | LIBFABRIC, .choices = &fabric_class_names[FABRIC_CLASS_DEFAULT + 1],
 	  .accepts = "a number from 0 to 255, or best-effort, low-latency, dedicated-access, bulk-data or "
 		  "network-ctrl" },
 	{ .name = "tos", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_TRAFFIC_CLASS, .help = "The same as --traffic-class with a number.",
-	  .type = OPTION_COUNT, ALIAS(traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
+	  .backends = ON(VERBS), .help = "The same as --traffic-class with a number.",
+	  .type = OPTION_COUNT, ALIAS(verbs.traffic_class), .max = JOB_TRAFFIC_CLASS_MAX,
 	  .accepts = "a number from 0 to 255" },
 	{ .name = "queue-pairs", .letter = 'q', .metavar = "N", .section = SECTION_VERBS,
-	  .commands = FOR(BW) | LANES, .choice = JOB_OPTION_QUEUE_PAIRS, .common = FOR(BW) | LANES,
+	  .commands = FOR(BW) | LANES, .backends = ON(VERBS), .any_backend = WITH_LANES, .common = FOR(BW) | LANES,
 	  .brief = "Queue pairs (default: 1)",
 	  .help = "Queue pairs: of all outstanding messages in bw, of each thread in transfer and rate. Over ofi and "
 		  "tcp, endpoints and connections.", .fallback = "1", .type = OPTION_COUNT, MEMBER(queue_pairs),
 	  .unset = 1, .min = 1, .max = JOB_QUEUE_PAIRS_MAX, .accepts = "a whole number from 1 to 1024" },
 	{ .name = "batch", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | LANES,
-	  .choice = JOB_OPTION_BATCH, .common = FOR(TRANSFER),
+	  .backends = ON(VERBS) | LIBFABRIC, .any_backend = WITH_LANES, .common = FOR(TRANSFER),
 	  .brief = "Transfers that start together: 32, or 1:32768",
 	  .help = "bw and rate: work requests of one post list, which rings the doorbell once. transfer: transfers "
 		  "that start together; MIN or MIN:MAX (MIN doubled up to MAX).",
@@ -439,37 +444,36 @@ const struct option_entry job_members[] = {
 	  .accepts = "for bw and rate a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to "
 		  "32768, such as 128 or 1:32768" },
 	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(RATE),
-	  .choice = JOB_OPTION_CQ_MODERATION,
+	  .backends = ON(VERBS), .any_backend = 1u << KIND_RATE,
 	  .help = "Request a completion for every Nth message of a queue pair only; in rate, for the post list that "
 		  "has it.", .fallback = "1; 64 for rate",
 	  .type = OPTION_COUNT, MEMBER(cq_moderation), .unset = 1, .min = 1, .max = JOB_OUTSTANDING_MAX,
 	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 8192 at most" },
 	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_INLINE,
+	  .backends = ON(VERBS),
 	  .help = "Largest message that is sent inline, within its work request; 0: none.",
-	  .fallback = "for lat and rate as perftest, 188 to 236; else 0", .type = OPTION_COUNT, MEMBER(inline_bytes),
-	  .unset = -1,
-	  .max = JOB_INLINE_MAX, .accepts = "bytes from 0 to 65536" },
-	{ .name = "srq", .section = SECTION_VERBS, .commands = MEASURE, .choice = JOB_OPTION_SRQ,
-	  .help = "Receive through one shared receive queue.", .type = OPTION_FLAG, MEMBER(srq) },
-	{ .name = "rdma-cm", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RDMA_CM,
-	  .help = "Connect through the RDMA connection manager.", .type = OPTION_FLAG, MEMBER(rdma_cm) },
+	  .fallback = "for lat and rate as perftest, 188 to 236; else 0", .type = OPTION_COUNT,
+	  MEMBER_OF(verbs, inline_bytes), .unset = -1, .max = JOB_INLINE_MAX, .accepts = "bytes from 0 to 65536" },
+	{ .name = "srq", .section = SECTION_VERBS, .commands = MEASURE, .backends = ON(VERBS),
+	  .help = "Receive through one shared receive queue.", .type = OPTION_FLAG, MEMBER_OF(verbs, srq) },
+	{ .name = "rdma-cm", .section = SECTION_VERBS, .commands = EVERY, .backends = ON(VERBS),
+	  .help = "Connect through the RDMA connection manager.", .type = OPTION_FLAG, MEMBER_OF(verbs, rdma_cm) },
 	{ .name = "relaxed-ordering", .metavar = "MODE", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_RELAXED_ORDERING,
+	  .backends = ON(VERBS),
 	  .help = "Whether PCIe may reorder what the device writes to memory: on, off, or auto.",
-	  .fallback = "auto: on, but off for lat", .type = OPTION_CHOICE, MEMBER(relaxed_ordering),
+	  .fallback = "auto: on, but off for lat", .type = OPTION_CHOICE, MEMBER_OF(verbs, relaxed_ordering),
 	  WORDS(relaxed_ordering_names) },
-	{ .name = "retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .choice = JOB_OPTION_RETRY,
+	{ .name = "retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY, .backends = ON(VERBS),
 	  .help = "Retransmissions of an unacknowledged packet; Soft-RoCE treats 7 as no limit.", .fallback = "7",
-	  .type = OPTION_COUNT, MEMBER(retry), .unset = JOB_RETRY_MAX, .max = JOB_RETRY_MAX,
+	  .type = OPTION_COUNT, MEMBER_OF(verbs, retry), .unset = JOB_RETRY_MAX, .max = JOB_RETRY_MAX,
 	  .accepts = "a number from 0 to 7" },
 	{ .name = "rnr-retry", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_RNR_RETRY, .help = "Retries when the receiver is not ready; 7: no limit.",
-	  .fallback = "7", .type = OPTION_COUNT, MEMBER(rnr_retry), .unset = JOB_RETRY_MAX, .max = JOB_RETRY_MAX,
-	  .accepts = "a number from 0 to 7" },
+	  .backends = ON(VERBS), .help = "Retries when the receiver is not ready; 7: no limit.",
+	  .fallback = "7", .type = OPTION_COUNT, MEMBER_OF(verbs, rnr_retry), .unset = JOB_RETRY_MAX,
+	  .max = JOB_RETRY_MAX, .accepts = "a number from 0 to 7" },
 	{ .name = "timeout-exponent", .metavar = "N", .section = SECTION_VERBS, .commands = EVERY,
-	  .choice = JOB_OPTION_TIMEOUT_EXPONENT, .help = "Acknowledgement timeout of 4.096 us x 2^N; 0: none.",
-	  .fallback = "14, which is 67 ms", .type = OPTION_COUNT, MEMBER(timeout_exponent),
+	  .backends = ON(VERBS), .help = "Acknowledgement timeout of 4.096 us x 2^N; 0: none.",
+	  .fallback = "14, which is 67 ms", .type = OPTION_COUNT, MEMBER_OF(verbs, timeout_exponent),
 	  .unset = JOB_TIMEOUT_EXPONENT,
 	  .max = JOB_TIMEOUT_EXPONENT_MAX, .accepts = "a number from 0 to 31" },
 	{ .name = "devices", .metavar = "NAME,...", .section = SECTION_TRANSFER, .commands = FOR(TRANSFER),
@@ -530,36 +534,39 @@ const struct option_entry job_members[] = {
 	  .help = "Copy each message of a GPU through host memory; the copy is part of the measured time.",
 	  .type = OPTION_FLAG, MEMBER(bounce) },
 	{ .name = "svc-id", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY | FOR(SERVE),
-	  .choice = JOB_OPTION_SVC_ID, .help = "Own CXI service; each end names its own.",
-	  .fallback = "the provider's choice", .type = OPTION_COUNT, MEMBER(svc_id), .unset = -1, .max = JOB_SVC_ID_MAX,
+	  .backends = ON(CXI), .help = "Own CXI service; each end names its own.",
+	  .fallback = "the provider's choice", .type = OPTION_COUNT, MEMBER_OF(cxi, svc_id), .unset = -1,
+	  .max = JOB_SVC_ID_MAX,
 	  .accepts = "a service that 'cxi_service list' shows, from 0 to 2147483647" },
 	{ .name = "server-svc-id", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY,
-	  .choice = JOB_OPTION_SVC_ID, .help = "The server's CXI service; overrides the server's own --svc-id.",
-	  .fallback = "the server's choice", .type = OPTION_COUNT, MEMBER(server_svc_id), .unset = -1,
+	  .backends = ON(CXI), .help = "The server's CXI service; overrides the server's own --svc-id.",
+	  .fallback = "the server's choice", .type = OPTION_COUNT, MEMBER_OF(cxi, server_svc_id), .unset = -1,
 	  .max = JOB_SVC_ID_MAX,
 	  .accepts = "a service that 'cxi_service list' shows on the server, from 0 to 2147483647" },
-	{ .name = "vni", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY, .choice = JOB_OPTION_VNI,
+	{ .name = "vni", .metavar = "N", .section = SECTION_FABRIC, .commands = EVERY, .backends = ON(CXI),
 	  .help = "Virtual network ID of both ends.", .fallback = "the provider's choice", .type = OPTION_COUNT,
-	  MEMBER(vni), .unset = -1, .max = JOB_VNI_MAX, .accepts = "a VNI that both services allow, from 0 to 65535" },
-	{ .name = "no-idc", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_IDC,
+	  MEMBER_OF(cxi, vni), .unset = -1, .max = JOB_VNI_MAX,
+	  .accepts = "a VNI that both services allow, from 0 to 65535" },
+	{ .name = "no-idc", .section = SECTION_FABRIC, .commands = MEASURE, .backends = ON(CXI),
 	  .help = "No immediate data commands: the NIC fetches every payload from memory.", .type = OPTION_FLAG,
-	  MEMBER(no_idc) },
-	{ .name = "no-ll", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_LL,
-	  .help = "No low-latency command queue.", .type = OPTION_FLAG, MEMBER(no_ll) },
-	{ .name = "rdzv", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_RDZV,
+	  MEMBER_OF(cxi, no_idc) },
+	{ .name = "no-ll", .section = SECTION_FABRIC, .commands = MEASURE, .backends = ON(CXI),
+	  .help = "No low-latency command queue.", .type = OPTION_FLAG, MEMBER_OF(cxi, no_ll) },
+	{ .name = "rdzv", .section = SECTION_FABRIC, .commands = MEASURE, .backends = ON(CXI),
 	  .help = "Rendezvous for sends from 192 bytes, the smallest that the provider can force.",
-	  .type = OPTION_FLAG, MEMBER(rdzv) },
-	{ .name = "unrestricted", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_UNRESTRICTED,
+	  .type = OPTION_FLAG, MEMBER_OF(cxi, rdzv) },
+	{ .name = "unrestricted", .section = SECTION_FABRIC, .commands = MEASURE, .backends = ON(CXI),
 	  .help = "Ordered, unrestricted writes and reads.", .fallback = "restricted", .type = OPTION_FLAG,
-	  MEMBER(unrestricted) },
-	{ .name = "no-hrp", .section = SECTION_FABRIC, .commands = MEASURE, .choice = JOB_OPTION_NO_HRP,
+	  MEMBER_OF(cxi, unrestricted) },
+	{ .name = "no-hrp", .section = SECTION_FABRIC, .commands = MEASURE, .backends = ON(CXI),
 	  .help = "No high-rate puts.",
 	  .fallback = "high-rate puts up to 2048 bytes, if built with the CXI header of libfabric",
-	  .type = OPTION_FLAG, MEMBER(no_hrp) },
+	  .type = OPTION_FLAG, MEMBER_OF(cxi, no_hrp) },
 	{ .name = "keys", .metavar = "MODE", .section = SECTION_FABRIC, .commands = MEASURE,
-	  .choice = JOB_OPTION_KEYS,
+	  .backends = ON(CXI),
 	  .help = "Memory keys of the targets: client (below 100, no matching), matching (100 and above), or "
-		  "provider.", .fallback = "client", .type = OPTION_CHOICE, MEMBER(keys), WORDS(key_mode_names) },
+		  "provider.", .fallback = "client", .type = OPTION_CHOICE, MEMBER_OF(cxi, keys),
+	  WORDS(key_mode_names) },
 	{ .name = "verify", .section = SECTION_CHECKS, .commands = MEASURE | FOR(TRANSFER),
 	  .help = "Fill every message with a numbered pattern and check it on arrival (exit 5 if it differs).",
 	  .type = OPTION_FLAG, MEMBER(verify) },
@@ -576,7 +583,9 @@ const struct option_entry job_members[] = {
 	{ MEMBER(rate_unit), .names = rate_unit_names },
 	{ MEMBER(timeout_ns) },
 	{ MEMBER(warmup_ns) },
-	{ MEMBER(fabric_class), .names = fabric_class_names, .choice = JOB_OPTION_FABRIC_CLASS,
+	{ MEMBER_OF(verbs, traffic_class), .backends = ON(VERBS), .unset = -1, .max = JOB_TRAFFIC_CLASS_MAX,
+	  .label = "traffic-class by number" },
+	{ MEMBER_OF(ofi, fabric_class), .names = fabric_class_names, .backends = LIBFABRIC,
 	  .label = "traffic-class by name" },
 };
 

@@ -83,7 +83,8 @@ struct option_entry {
 	const char *accepts;            /* ends "give ..." in the message about a bad value; NULL: the choices */
 	unsigned commands;              /* 1u << COMMAND_*; 0: belongs to perch itself */
 	enum option_section section;
-	unsigned long choice;           /* bit of enum job_option that a backend needs; 0: every backend takes it */
+	unsigned backends;              /* 1u << BACKEND_*: those that take it; 0: every one does */
+	unsigned any_backend;           /* 1u << KIND_*: jobs for which every backend takes it */
 	bool hidden;                    /* between the program's own processes */
 	char letter;                    /* perftest's, where it has one; 0: none */
 
@@ -94,7 +95,6 @@ struct option_entry {
 	enum option_value value;
 	const char *const *choices;     /* words that it takes, among others for OPTION_CUSTOM; ends with NULL */
 	int (*set)(struct options *o, const char *value);
-	/* the same for a job's. Positive: the bit of enum job_option that was chosen, in the place of .choice */
 	int (*set_job)(struct job *job, const char *value);
 	void (*print)(FILE *f, enum command command);
 
@@ -114,6 +114,12 @@ enum { JOB_MEMBERS_MAX = 96 };
 /* In the order of the help; those without a name come last. */
 extern const struct option_entry job_members[];
 extern const size_t job_members_size;
+
+/* Whether a backend takes it in such a job. */
+bool member_fits(const struct option_entry *e, const struct job *job, const struct backend_facts *b);
+
+/* What messages call it. */
+const char *member_label(const struct option_entry *e);
 
 /* The field of a member; the value of one that is a number. */
 static inline const void *member_of(const struct option_entry *e, const struct job *job) {

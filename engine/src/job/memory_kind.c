@@ -120,9 +120,10 @@ static int validate_gpu(const struct job *job, const struct backend_facts *b) {
 		return failure(-EINVAL, EXIT_USAGE,
 			       "--tx-memory %s with --op %s: its operands are made by the host; give --rx-memory alone",
 			       gpu, op_name((int) job->op));
-	if (job->inline_bytes > 0 && job_sends_from_gpu(job))
+	if (job->verbs.inline_bytes > 0 && job_sends_from_gpu(job))
 		return failure(-EINVAL, EXIT_USAGE, "--inline %lld with --tx-memory %s: the host cannot copy a GPU's "
-			       "memory into a work request; leave --inline out", (long long) job->inline_bytes, gpu);
+			       "memory into a work request; leave --inline out",
+			       (long long) job->verbs.inline_bytes, gpu);
 	return 0;
 }
 

@@ -113,6 +113,7 @@ static int from_hex(const char *text, struct address *ret) {
 
 static int say_address(struct run *r) {
 	const struct session *s = r->session;
+	const struct slingshot *c = s->slingshot;
 	char hex[2 * ADDRESS_MAX + 1], host[256], gpu[160];
 	struct address a = { 0 };
 	json_t *payload;
@@ -124,13 +125,13 @@ static int say_address(struct run *r) {
 	to_hex(a.bytes, a.length, hex);
 	host_name(host, sizeof(host));
 	arena_gpu_name(&r->arena, gpu, sizeof(gpu));
-	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:i, s:o}", "gpu", gpu, "address", hex,
+	payload = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:o}", "gpu", gpu, "address", hex,
 			    "host", host, "device", s->device, "shown", s->address, "can_notify", s->can_notify,
-			    "driver", s->driver, "svc_id", s->svc_id, "vni", s->vni, "placement",
-			    placed_to_json(&r->placed));
-	if (s->environment)
-		(void) json_object_update_new(payload, json_pack("{s:O, s:b, s:b}", "environment", s->environment,
-								 "idc", s->idc, "ll", s->ll));
+			    "driver", s->driver, "placement", placed_to_json(&r->placed));
+	if (c)
+		(void) json_object_update_new(payload, json_pack("{s:i, s:i, s:O, s:b, s:b}", "svc_id", c->svc_id,
+								 "vni", c->vni, "environment", c->environment, "idc",
+								 c->idc, "ll", c->ll));
 	return control_send(r->control, FRAME_ADDRESS, payload);
 }
 
@@ -195,7 +196,7 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 		(void) json_object_set(ret_peer->end, "placement", placement);
 	if (e == 0 && driver[0])
 		(void) json_object_set_new(ret_peer->end, "driver", json_string(driver));
-	if (e == 0 && r->backend->facts->options & JOB_OPTION_SVC_ID) {
+	if (e == 0 && backend_is(r->backend->facts, BACKEND_CXI)) {
 		(void) json_object_set_new(ret_peer->end, "svc_id", service < 0 ? json_null() : json_integer(service));
 		(void) json_object_set_new(ret_peer->end, "vni", vni < 0 ? json_null() : json_integer(vni));
 	}

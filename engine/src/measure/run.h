@@ -198,7 +198,7 @@ int run_lend_all(struct run *r, uint32_t n);
 static inline uint32_t run_receives(const struct job *job, uint32_t slots) {
 	if (!job->verify || job->op != OP_WRITE_IMM)
 		return slots;
-	return slots - (job->srq ? 2 : 1) * job->outstanding;
+	return slots - (job->verbs.srq ? 2 : 1) * job->outstanding;
 }
 int run_lend_again(struct run *r, uint32_t slot, int error);
 

@@ -43,7 +43,7 @@ static int allocate(struct lane *l, const struct open_arguments *arguments) {
 		.backend = backend_find(job->backend),
 	};
 	l->n_channels = job->queue_pairs;
-	l->n_sessions = l->run.backend->facts->options & JOB_OPTION_QUEUE_PAIRS ? 1 : job->queue_pairs;
+	l->n_sessions = l->run.backend->facts->flags & BACKEND_QUEUE_PAIRS ? 1 : job->queue_pairs;
 	l->channels = calloc(l->n_channels, sizeof(*l->channels));
 	l->sessions = calloc(l->n_sessions, sizeof(struct session *));
 	l->channel_of = calloc(job_most_pieces(job), sizeof(*l->channel_of));

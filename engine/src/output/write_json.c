@@ -56,72 +56,68 @@ static json_int_t given(uint32_t n) {
 	return n ? (json_int_t) n : -1;
 }
 
-/* The choices that only some backends have, as far as this one has them: as asked for, until describe() knows more. */
-static void choices_json(const struct result *r, unsigned long has, json_t *ret) {
+/* The options of verbs: as asked for, until describe() knows more. */
+static void verbs_json(const struct result *r, json_t *ret) {
 	const struct job *j = r->run->job;
+	const struct verbs_options *v = &j->verbs;
 	const struct session *s = r->run->session;
 	/* What an unreliable connection, or a read, does not have is null: it had no influence. */
-	const bool reliable = j->connection == CONNECTION_RC, pushes = j->op != OP_READ && !op_is_atomic(j->op);
+	const bool reliable = v->connection == CONNECTION_RC, pushes = j->op != OP_READ && !op_is_atomic(j->op);
 	const struct {
-		unsigned long option;
 		const char *key;
 		json_int_t value;       /* negative: null, the device's choice is not known */
 	} numbers[] = {
-		{ JOB_OPTION_CQ_MODERATION, "cq_moderation", j->cq_moderation },
-		{ JOB_OPTION_TRAFFIC_CLASS, "traffic_class", job_lane(j, j->traffic_class) },
-		{ JOB_OPTION_SL, "sl", job_lane(j, j->sl) },
-		{ JOB_OPTION_GID_INDEX, "gid_index", j->gid_index },
-		{ JOB_OPTION_PKEY, "pkey", given(j->pkey) },
-		{ JOB_OPTION_IB_PORT, "ib_port", given(j->ib_port) },
-		{ JOB_OPTION_IB_PORT, "server_ib_port", given(j->server_ib_port) },
-		{ JOB_OPTION_MTU, "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : j->mtu ? (json_int_t) j->mtu : -1 },
-		{ JOB_OPTION_RETRY, "retry", reliable ? (json_int_t) j->retry : -1 },
-		{ JOB_OPTION_RNR_RETRY, "rnr_retry", reliable ? (json_int_t) j->rnr_retry : -1 },
-		{ JOB_OPTION_TIMEOUT_EXPONENT, "timeout_exponent", reliable ? (json_int_t) j->timeout_exponent : -1 },
+		{ "cq_moderation", j->cq_moderation },
+		{ "traffic_class", job_lane(j, v->traffic_class) },
+		{ "sl", job_lane(j, v->sl) },
+		{ "gid_index", v->gid_index },
+		{ "pkey", given(v->pkey) },
+		{ "ib_port", given(v->ib_port) },
+		{ "server_ib_port", given(v->server_ib_port) },
+		{ "mtu_bytes", s && s->mtu ? (json_int_t) s->mtu : v->mtu ? (json_int_t) v->mtu : -1 },
+		{ "retry", reliable ? (json_int_t) v->retry : -1 },
+		{ "rnr_retry", reliable ? (json_int_t) v->rnr_retry : -1 },
+		{ "timeout_exponent", reliable ? (json_int_t) v->timeout_exponent : -1 },
 		/* 0 is a fact here: nothing is copied into work requests */
-		{ JOB_OPTION_INLINE, "inline_bytes",
-		  !pushes ? -1 : s ? (json_int_t) s->inline_bytes : j->inline_bytes },
+		{ "inline_bytes",
+		  !pushes ? -1 : s ? (json_int_t) s->inline_bytes : v->inline_bytes },
 	};
 	const struct {
-		unsigned long option;
 		const char *key;
 		bool value;
 	} flags[] = {
-		{ JOB_OPTION_SRQ, "srq", j->srq },
-		{ JOB_OPTION_RDMA_CM, "rdma_cm", j->rdma_cm },
-		{ JOB_OPTION_RELAXED_ORDERING, "relaxed_ordering", job_relaxed_ordering(j) },
+		{ "srq", v->srq },
+		{ "rdma_cm", v->rdma_cm },
+		{ "relaxed_ordering", job_relaxed_ordering(j) },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(numbers); i++)
-		if (has & numbers[i].option)
-			put(ret, numbers[i].key, signed_or_null(numbers[i].value));
+		put(ret, numbers[i].key, signed_or_null(numbers[i].value));
 	for (size_t i = 0; i < ELEMENTSOF(flags); i++)
-		if (has & flags[i].option)
-			put(ret, flags[i].key, json_boolean(flags[i].value));
+		put(ret, flags[i].key, json_boolean(flags[i].value));
 }
 
-/* libfabric's choices, and CXI's: as they are in use where the endpoint is open, else as asked for. */
-static void fabric_json(const struct result *r, unsigned long has, json_t *ret) {
-	const struct job *j = r->run->job;
-	const struct session *s = r->run->session;
+static void libfabric_json(const struct job *j, json_t *ret) {
 	bool general = op_is_general_atomic(j->op);
 
-	if (has & JOB_OPTION_FABRIC_CLASS)
-		put(ret, "fabric_class", json_string(fabric_class_name((int) j->fabric_class)));
-	if (has & JOB_OPTION_ATOMIC) {
-		put(ret, "atomic_op", general ? json_string(atomic_op_names[j->atomic_op]) : json_null());
-		put(ret, "atomic_type", general ? json_string(atomic_type_names[j->atomic_type]) : json_null());
-	}
-	if (!(has & JOB_OPTION_SVC_ID))
-		return;
-	put(ret, "svc_id", signed_or_null(j->svc_id));
-	put(ret, "server_svc_id", signed_or_null(j->server_svc_id));
-	put(ret, "vni", signed_or_null(j->vni));
-	put(ret, "idc", json_boolean(s ? exchange_agree(r->run, r->server, "idc", s->idc) : !j->no_idc));
-	put(ret, "ll", json_boolean(s ? exchange_agree(r->run, r->server, "ll", s->ll) : !j->no_ll));
-	put(ret, "rdzv", json_boolean(j->rdzv));
+	put(ret, "fabric_class", json_string(fabric_class_name((int) j->ofi.fabric_class)));
+	put(ret, "atomic_op", general ? json_string(atomic_op_names[j->atomic_op]) : json_null());
+	put(ret, "atomic_type", general ? json_string(atomic_type_names[j->atomic_type]) : json_null());
+}
+
+/* As they are in use where the endpoint is open, else as asked for. */
+static void cxi_json(const struct result *r, json_t *ret) {
+	const struct job *j = r->run->job;
+	const struct slingshot *s = r->run->session ? r->run->session->slingshot : NULL;
+
+	put(ret, "svc_id", signed_or_null(j->cxi.svc_id));
+	put(ret, "server_svc_id", signed_or_null(j->cxi.server_svc_id));
+	put(ret, "vni", signed_or_null(j->cxi.vni));
+	put(ret, "idc", json_boolean(s ? exchange_agree(r->run, r->server, "idc", s->idc) : !j->cxi.no_idc));
+	put(ret, "ll", json_boolean(s ? exchange_agree(r->run, r->server, "ll", s->ll) : !j->cxi.no_ll));
+	put(ret, "rdzv", json_boolean(j->cxi.rdzv));
 	put(ret, "rdzv_from_bytes", count_or_null(s ? s->rdzv_from : 0));
-	put(ret, "unrestricted", json_boolean(s ? s->unrestricted : j->unrestricted));
+	put(ret, "unrestricted", json_boolean(s ? s->unrestricted : j->cxi.unrestricted));
 	put(ret, "hrp", json_boolean(s && r->size <= s->hrp_up_to));
 	put(ret, "keys", json_string(key_mode_name((int) (s ? s->keys : job_keys(j)))));
 }
@@ -195,8 +191,12 @@ json_t *params_json(const struct result *r, const struct backend_facts *facts) {
 	put(o, "rate", rate_json(r->run));
 	if (r->transfer)
 		shape_json(r->transfer, j, o);
-	choices_json(r, facts->options, o);
-	fabric_json(r, facts->options, o);
+	if (backend_is(facts, BACKEND_VERBS))
+		verbs_json(r, o);
+	if (backend_is(facts, BACKEND_OFI) || backend_is(facts, BACKEND_CXI))
+		libfabric_json(j, o);
+	if (backend_is(facts, BACKEND_CXI))
+		cxi_json(r, o);
 	return o;
 }
 
@@ -220,9 +220,9 @@ static json_t *end_json(const struct result *r, const char *gpu) {
 		put(o, "placement", placed_to_json(&run->placed));
 	if (s && s->driver[0])
 		put(o, "driver", json_string(s->driver));
-	if (s && run->backend->facts->options & JOB_OPTION_SVC_ID) {
-		put(o, "svc_id", signed_or_null(s->svc_id));
-		put(o, "vni", signed_or_null(s->vni));
+	if (s && s->slingshot) {
+		put(o, "svc_id", signed_or_null(s->slingshot->svc_id));
+		put(o, "vni", signed_or_null(s->slingshot->vni));
 	}
 	if (gpu[0])
 		put(o, "gpu", json_string(gpu));
@@ -348,8 +348,8 @@ json_t *record_json(const struct result *r) {
 	put(o, "provider", text_or_null(s && s->provider[0] ? s->provider : j->provider));
 	if (s && s->simulated)
 		put(o, "simulated", json_true());
-	if (s && s->environment)
-		put(o, "environment", json_incref(s->environment));
+	if (s && s->slingshot)
+		put(o, "environment", json_incref(s->slingshot->environment));
 	put(o, "op", json_string(op_name((int) j->op)));
 	put(o, "kind", json_string(sum ? "sum" : kind_name((int) j->kind)));
 	put(o, "definition", json_string(definition_text(j, run->phase.half_round_trip)));

@@ -47,7 +47,7 @@ void write_table_header(const char *host, const struct run *r, const json_t *ser
 	if (address && device)
 		(void) printf(" (%s)", device);
 	(void) printf(", ");
-	if (s->connection && r->backend->facts->options & JOB_OPTION_CONNECTION)
+	if (s->connection && backend_is(r->backend->facts, BACKEND_VERBS))
 		(void) printf("%s, ", s->connection);
 	if (j->threads > 1)
 		(void) printf("%u threads, ", j->threads);

@@ -35,8 +35,18 @@ struct auth_key {
 	uint16_t vni;
 };
 
+struct cxi_session {
+	struct ofi_session ofi;
+	struct slingshot facts;
+	uint16_t usual_vni;             /* the one that the provider would choose */
+};
+
 extern char **environ;
 extern const struct backend backend_cxi;
+
+static struct cxi_session *cxi_session(struct ofi_session *o) {
+	return (struct cxi_session *) o;
+}
 
 /* The provider reads its variables once, when it is loaded: a job has a process of its own for that. */
 static void set_variable(const char *name, const char *value, const char *cause) {
@@ -49,17 +59,17 @@ static void set_variable(const char *name, const char *value, const char *cause)
 }
 
 static void prepare(const struct job *job) {
-	if (job->no_idc || job_sends_from_gpu(job)) {
-		const char *cause = job->no_idc ? "--no-idc"
+	if (job->cxi.no_idc || job_sends_from_gpu(job)) {
+		const char *cause = job->cxi.no_idc ? "--no-idc"
 						: "the memory of a GPU, which the host cannot put into a command";
 
 		set_variable("FI_CXI_DISABLE_NON_INJECT_MSG_IDC", "1", cause);
 		set_variable("FI_CXI_DISABLE_NON_INJECT_RMA_IDC", "1", cause);
 		set_variable("FI_CXI_DISABLE_NON_INJECT_AMO_IDC", "1", cause);
 	}
-	if (job->no_ll)
+	if (job->cxi.no_ll)
 		set_variable("FI_CXI_LLRING_MODE", "never", "--no-ll");
-	if (job->rdzv) {
+	if (job->cxi.rdzv) {
 		set_variable("FI_CXI_RDZV_THRESHOLD", "0", "--rdzv");
 		set_variable("FI_CXI_RDZV_GET_MIN", "0", "--rdzv");
 	}
@@ -94,7 +104,7 @@ static bool variable_is(const char *name, const char *a, const char *b) {
 }
 
 static int32_t own_service(const struct ofi_session *o) {
-	return o->role == ROLE_CLIENT ? o->job->svc_id : o->job->server_svc_id;
+	return o->role == ROLE_CLIENT ? o->job->cxi.svc_id : o->job->cxi.server_svc_id;
 }
 
 /* Length of the next item of a list with commas; *list then begins with the one after it, NULL: it was the last. */
@@ -158,17 +168,18 @@ static int put_key(struct fi_info *info, const struct auth_key *key) {
 }
 
 static int choose_key(struct ofi_session *o) {
-	int32_t service = own_service(o), vni = o->job->vni, usual;
+	struct cxi_session *c = cxi_session(o);
+	int32_t service = own_service(o), vni = o->job->cxi.vni, usual;
 	struct auth_key key;
 
-	o->usual_vni = provider_key(o, &usual);
+	c->usual_vni = provider_key(o, &usual);
 	if (service < 0 && vni < 0) {
 		/*
 		 * Nothing is set: the provider's own search then ends with an error of its own where it finds nothing.
 		 */
 		if (o->info->domain_attr->auth_key_size >= sizeof(key)) {
-			o->session.svc_id = usual;
-			o->session.vni = o->usual_vni;
+			c->facts.svc_id = usual;
+			c->facts.vni = c->usual_vni;
 		}
 		return 0;
 	}
@@ -177,32 +188,33 @@ static int choose_key(struct ofi_session *o) {
 		return failure(-EINVAL, EXIT_USAGE, "cxi, device %s: --vni %d alone names no service; "
 			       "SLINGSHOT_DEVICES and SLINGSHOT_SVC_IDS do not list this device; give %s too",
 			       o->session.device, vni, o->role == ROLE_CLIENT ? "--svc-id" : "--server-svc-id");
-	key = (struct auth_key) { .svc_id = (uint32_t) service, .vni = vni < 0 ? o->usual_vni : (uint16_t) vni };
-	o->session.svc_id = service;
-	o->session.vni = key.vni;
+	key = (struct auth_key) { .svc_id = (uint32_t) service, .vni = vni < 0 ? c->usual_vni : (uint16_t) vni };
+	c->facts.svc_id = service;
+	c->facts.vni = key.vni;
 	return put_key(o->info, &key);
 }
 
 static void ask(const struct job *job, struct fi_info *hints) {
-	if (job->keys == KEYS_PROVIDER)
+	if (job->cxi.keys == KEYS_PROVIDER)
 		hints->domain_attr->mr_mode |= FI_MR_PROV_KEY;
 }
 
 static void choose_way(struct ofi_session *o) {
 	const struct job *job = o->job;
-	struct session *s = &o->session;
+	struct slingshot *s = &cxi_session(o)->facts;
 
 	s->keys = job_keys(job);
 	/* Writes are unrestricted where they are ordered, matched, or seen by the target. */
-	s->unrestricted = job->unrestricted || s->keys == KEYS_MATCHING || op_is_atomic(job->op) || s->can_notify;
+	s->unrestricted = job->cxi.unrestricted || s->keys == KEYS_MATCHING || op_is_atomic(job->op) ||
+		o->session.can_notify;
 	o->first_key = s->keys == KEYS_MATCHING ? MATCHED_KEY : o->first_key;
-	if (!job->unrestricted) {
+	if (!job->cxi.unrestricted) {
 		/* A provider may answer with every order that it has. */
 		o->info->tx_attr->msg_order &= ~(FI_ORDER_WAW | FI_ORDER_RMA_WAW);
 		o->info->rx_attr->msg_order &= ~(FI_ORDER_WAW | FI_ORDER_RMA_WAW);
 	}
 #ifdef FI_CXI_HRP
-	if (job->op == OP_WRITE && !s->unrestricted && !job->no_hrp) {
+	if (job->op == OP_WRITE && !s->unrestricted && !job->cxi.no_hrp) {
 		s->hrp_up_to = HRP_BYTES;
 		o->write_flags = FI_CXI_HRP;
 		o->write_flags_below = HRP_BYTES + 1;
@@ -210,28 +222,31 @@ static void choose_way(struct ofi_session *o) {
 #endif
 }
 
-static void know_variables(struct session *s, const struct job *job) {
+static void know_variables(struct slingshot *s, const struct job *job) {
 	s->environment = environment();
 	s->idc = job->op != OP_READ && !variable_is(
 		job->op == OP_SEND	? "FI_CXI_DISABLE_NON_INJECT_MSG_IDC"
 		: op_is_atomic(job->op) ? "FI_CXI_DISABLE_NON_INJECT_AMO_IDC"
 					: "FI_CXI_DISABLE_NON_INJECT_RMA_IDC", "1", "true");
 	s->ll = !variable_is("FI_CXI_LLRING_MODE", "never", "never");
-	s->rdzv_from = job->rdzv ? RDZV_EAGER + 1 : 0;
+	s->rdzv_from = job->cxi.rdzv ? RDZV_EAGER + 1 : 0;
 }
 
 static int fit(struct ofi_session *o) {
+	struct cxi_session *c = cxi_session(o);
 	const struct job *job = o->job;
 	int r;
 
-	if (job->keys == KEYS_PROVIDER && !(o->info->domain_attr->mr_mode & FI_MR_PROV_KEY))
+	if (job->cxi.keys == KEYS_PROVIDER && !(o->info->domain_attr->mr_mode & FI_MR_PROV_KEY))
 		return failure(-EOPNOTSUPP, EXIT_HOST, "cxi, device %s: this libfabric's provider has no keys "
 			       "of its own; leave --keys provider out", o->session.device);
-	know_variables(&o->session, job);
+	c->facts.svc_id = c->facts.vni = -1;
+	know_variables(&c->facts, job);
+	o->session.slingshot = &c->facts;
 	choose_way(o);
-	o->info->domain_attr->tclass = o->info->tx_attr->tclass = ofi_class(job->fabric_class);
+	o->info->domain_attr->tclass = o->info->tx_attr->tclass = ofi_class(job->ofi.fabric_class);
 	r = choose_key(o);
-	for (size_t i = 0; r == 0 && job->rdzv && o->role == ROLE_CLIENT && i < job->n_sizes; i++)
+	for (size_t i = 0; r == 0 && job->cxi.rdzv && o->role == ROLE_CLIENT && i < job->n_sizes; i++)
 		if (job->sizes[i] <= RDZV_EAGER) {
 			notice("--rdzv: sends of up to %d bytes stay eager, as the provider forces no smaller ones",
 			       RDZV_EAGER);
@@ -307,23 +322,24 @@ static bool domain_opens(const struct ofi_session *o, const struct auth_key *key
  * Which it is shows where the same service takes the VNI that the provider would choose.
  */
 static int explain_refusal(const struct ofi_session *o, int error) {
-	const char *device = o->session.device, *tclass = fabric_class_name((int) o->job->fabric_class);
-	bool classed = o->job->fabric_class != FABRIC_CLASS_DEFAULT;
-	struct auth_key key = { .svc_id = (uint32_t) o->session.svc_id, .vni = o->usual_vni };
+	const struct cxi_session *c = (const struct cxi_session *) o;
+	const char *device = o->session.device, *tclass = fabric_class_name((int) o->job->ofi.fabric_class);
+	bool classed = o->job->ofi.fabric_class != FABRIC_CLASS_DEFAULT;
+	struct auth_key key = { .svc_id = (uint32_t) c->facts.svc_id, .vni = c->usual_vni };
 
 	if (error != FI_EINVAL && error != FI_EACCES && error != FI_EPERM && error != FI_ENODEV && error != FI_ENOSYS)
 		return 0;
-	if (o->session.vni < 0)
+	if (c->facts.vni < 0)
 		return failure(-EACCES, EXIT_HOST, "cxi, device %s: the provider finds no service for this user (%s): "
 			       "`cxi_service list` shows the services; give --svc-id and --vni of one", device,
 			       fi_strerror(error));
-	if (!o->domain && key.vni != o->session.vni && domain_opens(o, &key))
+	if (!o->domain && key.vni != c->facts.vni && domain_opens(o, &key))
 		return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d does not allow VNI %d (but VNI %u): "
-			       "leave --vni out, or see `cxi_service list`", device, o->session.svc_id, o->session.vni,
+			       "leave --vni out, or see `cxi_service list`", device, c->facts.svc_id, c->facts.vni,
 			       key.vni);
 	return failure(-EACCES, EXIT_HOST, "cxi, device %s: service %d with VNI %d was refused (%s); "
 		       "the service is unknown, disabled, not for this user%s%s, or does not allow the VNI; "
-		       "see `cxi_service list`, or omit --svc-id and --vni", device, o->session.svc_id, o->session.vni,
+		       "see `cxi_service list`, or omit --svc-id and --vni", device, c->facts.svc_id, c->facts.vni,
 		       fi_strerror(error), classed ? ", without traffic class " : "", classed ? tclass : "");
 }
 
@@ -338,21 +354,29 @@ static int32_t vni_of(const void *name, size_t length) {
 }
 
 static void know(struct ofi_session *o, const void *name, size_t length) {
-	if (o->session.vni < 0)
-		o->session.vni = vni_of(name, length);
+	struct cxi_session *c = cxi_session(o);
+
+	if (c->facts.vni < 0)
+		c->facts.vni = vni_of(name, length);
 }
 
 static int check_peer(const struct ofi_session *o, const void *name, size_t length) {
+	const struct cxi_session *c = (const struct cxi_session *) o;
 	int32_t vni = vni_of(name, length);
 
-	if (vni < 0 || o->session.vni < 0 || vni == o->session.vni)
+	if (vni < 0 || c->facts.vni < 0 || vni == c->facts.vni)
 		return 0;
 	return failure(-EPROTO, EXIT_PEER, "cxi, device %s: this end is in VNI %d and the peer in %d; "
-		       "give a --vni that the services of both ends allow", o->session.device, o->session.vni, vni);
+		       "give a --vni that the services of both ends allow", o->session.device, c->facts.vni, vni);
+}
+
+static void forget(struct ofi_session *o) {
+	json_decref(cxi_session(o)->facts.environment);
 }
 
 static const struct ofi_kind kind_cxi = {
 	.backend = &backend_cxi,
+	.session_size = sizeof(struct cxi_session),
 	.provider = "cxi",
 	.mr_modes = OFI_MR_MODES & ~(FI_MR_PROV_KEY | FI_MR_VIRT_ADDR), /* offsets; keys as the job says */
 	.ask = ask,
@@ -361,6 +385,7 @@ static const struct ofi_kind kind_cxi = {
 	.explain_refusal = explain_refusal,
 	.know = know,
 	.check_peer = check_peer,
+	.forget = forget,
 };
 
 /* There is only one provider, but this host may lack it: then nobody else needs to be bothered. */

@@ -191,7 +191,7 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 	o->messages = job->op == OP_SEND;
 	ping_pong = job->kind == KIND_LATENCY &&
 		(o->messages || (job->op == OP_WRITE && !is_unseen_write(job, o->session.can_notify)));
-	if (ping_pong && o->info->tx_attr->inject_size > 0 && !job->no_idc && !job_sends_from_gpu(job)) {
+	if (ping_pong && o->info->tx_attr->inject_size > 0 && !job->cxi.no_idc && !job_sends_from_gpu(job)) {
 		/* Elsewhere it is the completion that is counted, and an injected message has none. */
 		o->inject_below = o->info->tx_attr->inject_size + 1;
 		o->session.inline_bytes = (uint32_t) MIN(o->info->tx_attr->inject_size, (size_t) UINT32_MAX);
@@ -215,7 +215,7 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 }
 
 int ofi_open_as(const struct ofi_kind *kind, const struct open_arguments *arguments, struct session **ret) {
-	struct ofi_session *o = calloc(1, sizeof(*o));
+	struct ofi_session *o = calloc(1, kind->session_size);
 	int r;
 
 	if (!o)
@@ -224,7 +224,6 @@ int ofi_open_as(const struct ofi_kind *kind, const struct open_arguments *argume
 	o->first_key = 1; /* below 100: CXI serves such keys without a match list (fi_cxi(7), optimized MRs) */
 	o->session.backend = kind->backend;
 	o->session.connection = "rdm";
-	o->session.svc_id = o->session.vni = -1;
 	o->job = arguments->job;
 	o->role = arguments->role;
 	o->arena = *arguments->arena;
@@ -370,7 +369,8 @@ struct session *ofi_close(struct session *s) {
 	ofi_scratch_close(o);
 	free(o->contexts);
 	free(o->places);
-	json_decref(o->session.environment);
+	if (o->kind->forget)
+		o->kind->forget(o);
 	free(o);
 	return NULL;
 }
@@ -378,22 +378,23 @@ struct session *ofi_close(struct session *s) {
 extern const struct backend backend_ofi;
 
 static void ask(const struct job *job, struct fi_info *hints) {
-	hints->domain_attr->tclass = hints->tx_attr->tclass = ofi_class(job->fabric_class);
+	hints->domain_attr->tclass = hints->tx_attr->tclass = ofi_class(job->ofi.fabric_class);
 }
 
 /* Only some providers heed a class of traffic, and the others do not say that they pass it over. */
 static int fit(struct ofi_session *o) {
-	uint32_t wanted = ofi_class(o->job->fabric_class);
+	uint32_t wanted = ofi_class(o->job->ofi.fabric_class);
 
 	if (wanted == FI_TC_UNSPEC || o->info->domain_attr->tclass == wanted || o->info->tx_attr->tclass == wanted)
 		return 0;
 	return failure(-EOPNOTSUPP, EXIT_HOST,
 		       "ofi: provider %s has no --traffic-class %s; omit it, or choose another --provider",
-		       o->session.provider, fabric_class_name((int) o->job->fabric_class));
+		       o->session.provider, fabric_class_name((int) o->job->ofi.fabric_class));
 }
 
 static const struct ofi_kind kind_ofi = {
 	.backend = &backend_ofi,
+	.session_size = sizeof(struct ofi_session),
 	.asks_delivery = true,
 	.mr_modes = OFI_MR_MODES,
 	.ask = ask,

@@ -50,6 +50,7 @@ struct ofi_session;
 /* What one backend does otherwise than another. Hooks may be NULL. */
 struct ofi_kind {
 	const struct backend *backend;
+	size_t session_size;            /* of its own session, which begins with struct ofi_session */
 	const char *provider;           /* the only one; NULL: --provider, or the best */
 	/* writes that nobody sees arrive are complete when they are visible at the target */
 	bool asks_delivery;
@@ -77,6 +78,9 @@ struct ofi_kind {
 
 	/* The peer's name has the format of ours: may it be reached? Negative: said. */
 	int (*check_peer)(const struct ofi_session *o, const void *name, size_t length);
+
+	/* Frees what is only its own session's. */
+	void (*forget)(struct ofi_session *o);
 };
 
 struct ofi_session {
@@ -116,7 +120,6 @@ struct ofi_session {
 	const struct ofi_kind *kind;
 	const struct job *job;
 	uint64_t first_key;             /* of our regions, where the keys are ours */
-	uint16_t usual_vni;             /* cxi: the one that the provider would choose */
 	enum role role;
 	struct arena arena;
 	struct fi_info *info;

@@ -81,7 +81,7 @@ static uint64_t order_for(const struct job *job) {
 	/* A send must arrive in the buffer that was lent for it. */
 	if (job->op == OP_SEND)
 		return FI_ORDER_SAS;
-	if (!job->unrestricted || job->op == OP_READ)
+	if (!job->cxi.unrestricted || job->op == OP_READ)
 		return 0;
 	return job->op == OP_WRITE ? FI_ORDER_RMA_WAW : FI_ORDER_ATOMIC_WAW;
 }

@@ -28,7 +28,7 @@ static uint32_t verbs_slots(const struct job *job) {
 		return 2;
 	if (op_takes_receive(job->op)) {
 		deep = MIN((uint64_t) VERBS_RECEIVES * job->queue_pairs, (uint64_t) JOB_OUTSTANDING_MAX);
-		wanted *= job->srq && job->op == OP_WRITE_IMM ? 3 : 2; /* run_receives() */
+		wanted *= job->verbs.srq && job->op == OP_WRITE_IMM ? 3 : 2; /* run_receives() */
 		if (!job->verify || deep * job_largest_size(job) <= DEEP_BYTES)
 			wanted = MAX(wanted, deep);
 	}
@@ -79,10 +79,10 @@ static void describe(struct verbs_session *v) {
 			d->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "ethernet" : "infiniband");
 	s->mtu = verbs_mtu_bytes(d->port_attr.active_mtu);
 	s->rate_gbit_s = d->rate_gbit_s;
-	v->sl = job_lane(v->job, v->job->sl);
-	v->traffic_class = job_lane(v->job, v->job->traffic_class);
+	v->sl = job_lane(v->job, v->job->verbs.sl);
+	v->traffic_class = job_lane(v->job, v->job->verbs.traffic_class);
 	verbs_sysfs_driver(d->context->device, s->driver);
-	s->connection = connection_name((int) v->job->connection);
+	s->connection = connection_name((int) v->job->verbs.connection);
 	s->lossy = v->lossy;
 	s->cheap_poll = true;
 	s->passive = !v->counts || !op_takes_receive(v->job->op);
@@ -137,7 +137,7 @@ static int open_all(struct verbs_session *v, const struct open_arguments *a) {
 	if (r == 0 && job_has_lanes(a->job) && a->role == ROLE_CLIENT)
 		r = verbs_transfer_open(v);
 	if (r == 0)
-		r = a->job->rdma_cm ? verbs_cm_open(v, a->local) : verbs_init_queues(v);
+		r = a->job->verbs.rdma_cm ? verbs_cm_open(v, a->local) : verbs_init_queues(v);
 	return r;
 }
 
@@ -154,8 +154,8 @@ static int verbs_open(const struct open_arguments *a, struct session **ret) {
 	v->arena = *a->arena;
 	v->slots = a->arena->slots;
 	v->wake_fd = a->wake_fd;
-	v->datagrams = job->connection == CONNECTION_UD;
-	v->reliable = job->connection == CONNECTION_RC;
+	v->datagrams = job->verbs.connection == CONNECTION_UD;
+	v->reliable = job->verbs.connection == CONNECTION_RC;
 	v->lossy = !v->reliable;
 	v->atomics = op_is_atomic(job->op);
 	v->counts = job->kind == KIND_RATE;

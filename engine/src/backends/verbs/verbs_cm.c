@@ -183,10 +183,10 @@ static int expect(struct verbs_session *v, enum rdma_cm_event_type type) {
  * only an option overrides it.
  */
 static void choose_lane(struct verbs_session *v, struct ibv_ah_attr *path) {
-	if (v->job->sl >= 0)
-		path->sl = (uint8_t) v->job->sl;
-	if (v->job->traffic_class >= 0)
-		path->grh.traffic_class = (uint8_t) v->job->traffic_class;
+	if (v->job->verbs.sl >= 0)
+		path->sl = (uint8_t) v->job->verbs.sl;
+	if (v->job->verbs.traffic_class >= 0)
+		path->grh.traffic_class = (uint8_t) v->job->verbs.traffic_class;
 	v->sl = path->sl;
 	v->traffic_class = path->grh.traffic_class;
 }
@@ -210,9 +210,9 @@ static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_
 	a.qp_access_flags = (unsigned) verbs_access(v->job->op, false) & ~(unsigned) IBV_ACCESS_LOCAL_WRITE;
 	a.path_mtu = verbs_mtu_from_bytes(v->path_mtu);
 	a.min_rnr_timer = VERBS_MIN_RNR_TIMER;
-	a.timeout = (uint8_t) v->job->timeout_exponent;
-	a.retry_cnt = (uint8_t) v->job->retry;
-	a.rnr_retry = (uint8_t) v->job->rnr_retry;
+	a.timeout = (uint8_t) v->job->verbs.timeout_exponent;
+	a.retry_cnt = (uint8_t) v->job->verbs.retry;
+	a.rnr_retry = (uint8_t) v->job->verbs.rnr_retry;
 	if (mask & IBV_QP_AV)
 		choose_lane(v, &a.ah_attr);
 	if (mask & IBV_QP_PKEY_INDEX)
@@ -234,8 +234,8 @@ static struct rdma_conn_param parameters(const struct verbs_session *v, const st
 	return (struct rdma_conn_param) {
 		.responder_resources = (uint8_t) MIN(v->device.attr.max_qp_rd_atom, RDMA_MAX_RESP_RES),
 		.initiator_depth = v->read_depth,
-		.retry_count = (uint8_t) v->job->retry,
-		.rnr_retry_count = (uint8_t) v->job->rnr_retry,
+		.retry_count = (uint8_t) v->job->verbs.retry,
+		.rnr_retry_count = (uint8_t) v->job->verbs.rnr_retry,
 		.srq = v->srq != NULL,
 		.qp_num = q->qp->qp_num,
 	};

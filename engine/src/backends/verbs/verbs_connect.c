@@ -91,9 +91,9 @@ static int to_ready_to_send(struct verbs_session *v, struct verbs_queue *q) {
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN, e;
 
 	if (v->reliable) {
-		a.timeout = (uint8_t) v->job->timeout_exponent;
-		a.retry_cnt = (uint8_t) v->job->retry;
-		a.rnr_retry = (uint8_t) v->job->rnr_retry;
+		a.timeout = (uint8_t) v->job->verbs.timeout_exponent;
+		a.retry_cnt = (uint8_t) v->job->verbs.retry;
+		a.rnr_retry = (uint8_t) v->job->verbs.rnr_retry;
 		a.max_rd_atomic = v->read_depth;
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	}

@@ -357,11 +357,11 @@ static int find_device(const struct open_arguments *a, struct candidate *ret) {
 	bool server = a->role == ROLE_SERVER;
 	struct wanted w = {
 		.name = server ? j->server_device : j->device,
-		.port = server ? j->server_ib_port : j->ib_port,
-		.gid_index = server ? j->server_gid_index : j->gid_index,
+		.port = server ? j->verbs.server_ib_port : j->verbs.ib_port,
+		.gid_index = server ? j->verbs.server_gid_index : j->verbs.gid_index,
 		.local = a->local,
-		.pkey = j->pkey,
-		.rdma_cm = j->rdma_cm,
+		.pkey = j->verbs.pkey,
+		.rdma_cm = j->verbs.rdma_cm,
 		.flows = job_flows(j),
 	};
 	struct ibv_device **list;
@@ -399,7 +399,7 @@ int verbs_device_open(const struct open_arguments *a, struct verbs_device *ret) 
 	if (r < 0)
 		return r;
 	/* what was chosen is said, so that nobody wonders which way the messages went */
-	if ((a->role == ROLE_SERVER ? a->job->server_gid_index : a->job->gid_index) < 0)
+	if ((a->role == ROLE_SERVER ? a->job->verbs.server_gid_index : a->job->verbs.gid_index) < 0)
 		notice("%s port %u: %s", best.device.name, best.device.port, best.device.why);
 	*ret = best.device;
 	return 0;

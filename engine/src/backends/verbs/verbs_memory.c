@@ -168,7 +168,7 @@ static int get_cm_address(struct verbs_session *v, const struct wire_address *w)
 	struct sockaddr_in *v4 = (void *) &v->remote_cm;
 	struct sockaddr_in6 *v6 = (void *) &v->remote_cm;
 
-	if (!v->job->rdma_cm || v->role == ROLE_SERVER)
+	if (!v->job->verbs.rdma_cm || v->role == ROLE_SERVER)
 		return 0;
 	if ((w->cm_family != 4 && w->cm_family != 6) || w->cm_port == 0)
 		return refuse("it names no listener for --rdma-cm");
@@ -187,14 +187,14 @@ static int choose_mtu(struct verbs_session *v, uint32_t theirs) {
 	const struct job *job = v->job;
 	uint32_t ours = verbs_mtu_bytes(v->device.port_attr.active_mtu), smaller = MIN(ours, theirs);
 
-	if (job->mtu > ours)
+	if (job->verbs.mtu > ours)
 		return failure(-EMSGSIZE, EXIT_HOST, "verbs, device %s: --mtu %u is above the active MTU of port %u, "
-			       "%u; lower it, or raise the MTU of interface %s", v->device.name, job->mtu,
+			       "%u; lower it, or raise the MTU of interface %s", v->device.name, job->verbs.mtu,
 			       v->device.port, ours, v->device.netdev[0] ? v->device.netdev : "(none)");
-	if (job->mtu > theirs)
+	if (job->verbs.mtu > theirs)
 		return failure(-EMSGSIZE, EXIT_PEER, "verbs: --mtu %u is above the active MTU of the peer's port, %u; "
-			       "lower it, or raise the MTU of the peer's interface", job->mtu, theirs);
-	v->path_mtu = job->mtu ? job->mtu : smaller;
+			       "lower it, or raise the MTU of the peer's interface", job->verbs.mtu, theirs);
+	v->path_mtu = job->verbs.mtu ? job->verbs.mtu : smaller;
 	v->session.mtu = v->path_mtu;
 	if (v->datagrams && job_largest_size(job) > v->path_mtu)
 		return failure(-EMSGSIZE, theirs < ours ? EXIT_PEER : EXIT_HOST,

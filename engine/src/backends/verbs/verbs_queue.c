@@ -73,11 +73,12 @@ static uint32_t wanted_inline(const struct job *job) {
 
 	if (job_sends_from_gpu(job))
 		return 0; /* the host would have to copy it, and cannot read it */
-	if (job->inline_bytes >= 0)
-		return (uint32_t) job->inline_bytes;
+	if (job->verbs.inline_bytes >= 0)
+		return (uint32_t) job->verbs.inline_bytes;
 	if ((job->kind != KIND_LATENCY && job->kind != KIND_RATE) || !(op_is_send(job->op) || op_is_write(job->op)))
 		return 0;
-	limit = job->connection == CONNECTION_UD ? INLINE_DATAGRAM : op_is_send(job->op) ? INLINE_SEND : INLINE_WRITE;
+	limit = job->verbs.connection == CONNECTION_UD ? INLINE_DATAGRAM
+		: op_is_send(job->op) ? INLINE_SEND : INLINE_WRITE;
 	if (job->kind == KIND_LATENCY)
 		return limit;
 	/* No more than its messages have: the device reads a queue whose work requests are small faster. */
@@ -92,7 +93,7 @@ static struct ibv_qp *create_queue(struct verbs_session *v, struct verbs_queue *
 		.send_cq = v->cq,
 		.recv_cq = v->cq,
 		.srq = v->srq,
-		.qp_type = verbs_qp_type(v->job->connection),
+		.qp_type = verbs_qp_type(v->job->verbs.connection),
 		.cap = {
 			.max_send_wr = v->send_depth,
 			.max_recv_wr = v->srq ? 0 : v->receive_depth,
@@ -139,7 +140,7 @@ static int open_queue(struct verbs_session *v, uint32_t i) {
 		less = verbs_less_inline(less);
 		q->qp = create_queue(v, q, less);
 	}
-	if (q->qp && v->job->inline_bytes > 0)
+	if (q->qp && v->job->verbs.inline_bytes > 0)
 		return failure(-EINVAL, EXIT_HOST, "verbs, device %s: --inline %u is more than its queue pairs "
 			       "take; give %u or less, or leave it out", v->device.name, v->inline_bytes, less);
 	if (q->qp) {
@@ -206,7 +207,7 @@ int verbs_queues_open(struct verbs_session *v) {
 	r = check_limits(v, completions);
 	if (r == 0)
 		r = open_completions(v, completions);
-	if (r == 0 && job->srq)
+	if (r == 0 && job->verbs.srq)
 		r = open_srq(v);
 	if (r < 0)
 		return r;
