@@ -212,6 +212,33 @@ def _stated(stated: list[Stated]) -> Iterator[Check]:
     )
 
 
+def _while_flows_ran(rows: list[Finding]) -> Iterator[Check]:
+    """Readings during the flows show when it was; the counters before and after are judged."""
+    sampled = {row["name"]: row["during"] for row in rows if "during" in row}
+    if not sampled:
+        return
+    intervals = sum(one["intervals"] for one in sampled.values())
+    marked = {name: one for name, one in sampled.items() if one["marked"] or not one["intervals"]}
+    measured = f"{plural(intervals, 'interval')} on {names(list(sampled), 8)}"
+    if marked:
+        name, worst = max(marked.items(), key=lambda of: of[1]["marked"])
+        why = worst["marks"][0]["why"] if worst["marks"] else "only one reading"
+        measured += f"; no rate in {sum(one['marked'] for one in marked.values())}: {name}: {why}"
+    yield Check(
+        id="switch/during",
+        title="Switches: each interval while flows ran has rates",
+        fault="Switches: some intervals while flows ran have no rate",
+        status="advisory" if marked else "pass",
+        measured=measured,
+        source="design, a figure that is not certain is not shown",
+        evidence=first(marked or sampled),
+        remedy="set switch_check_interval longer if answers are late; do not clear counters "
+        "during a run"
+        if marked
+        else None,
+    )
+
+
 @check(family="switch", order=180)
 def switches(run: RunView) -> Iterator[Check]:
     if run.documents is not None:
@@ -221,6 +248,7 @@ def switches(run: RunView) -> Iterator[Check]:
         return
     yield from _by_priorities(run, run.switches.rows)
     yield from _groups(run.switches.findings)
+    yield from _while_flows_ran(run.switches.rows)
     yield from _unfound(run.plan.hosts, run.switches.rows)
     simulated = [row["name"] for row in run.switches.rows if row.get("scope") == "simulated"]
     if simulated:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import polars as pl
 
 from perch.judge import findings
 from perch.judge.hosts import ENVIRONMENTS
 from perch.judge.jq_program import JQ
 from perch.judge.raw import RawFiles
+from perch.judge.switch_samples import Flows, during
 from perch.model.figures import encode
 from perch.model.plan import Plan, PlanHost
 from perch.model.raw import Environment
@@ -60,10 +62,11 @@ def _host(files: RawFiles, name: str, planned: PlanHost) -> Document:
     }  # fmt: skip
 
 
-def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
+def read_switches(files: RawFiles, plan: Plan, seen: pl.DataFrame) -> SwitchFacts | None:
     """Everything that is known of the plan's switches; None where it names none.
 
-    Raises PerchError where jq is missing, fails or does not end.
+    `seen`: a row a flow (perch.judge.seen). Raises PerchError where jq is missing, fails or does
+    not end.
     """
     if not plan.switches:
         return None
@@ -80,7 +83,13 @@ def read_switches(files: RawFiles, plan: Plan) -> SwitchFacts | None:
         ],
         "hosts": {name: _host(files, name, planned) for name, planned in plan.hosts.items()},
     }
-    return judged(asked)
+    facts = judged(asked)
+    flows = Flows(seen)
+    for row in facts.rows:
+        found = None if row["faults"] else during(files, plan.run, row, flows)
+        if found is not None:
+            row["during"] = found
+    return facts
 
 
 def judged(asked: Document) -> SwitchFacts:

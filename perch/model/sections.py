@@ -190,6 +190,56 @@ class SwitchRow(TypedDict):
     lost: list[str]
 
 
+class Mark(TypedDict):
+    """Why a reading, or of one only a port, gave no rate. `at`: when it was asked for."""
+
+    at: str | None
+    port: str | None
+    why: str
+
+
+class Range(TypedDict):
+    min: Number | None
+    median: Number | None
+    max: Number | None
+
+
+class Peak(TypedDict):
+    """The interval that lost most, or else the busiest; the first of its `of` flows."""
+
+    begin: str
+    end: str
+    flows: list[str]
+    of: AtLeastOne
+
+
+class DuringRow(TypedDict):
+    """A port (`queue` null) or queue in the intervals in which flows of its host ran.
+
+    `figures`: utilisation_percent, mbit_s, packets_per_s, and how many drops, ecn_marked, pause_in
+    and pause_out an interval had.
+    """
+
+    host: str
+    port: str
+    queue: str | None
+    priority: int | None
+    intervals: AtLeastOne
+    figures: dict[str, Range | None]
+    peak: Peak
+
+
+class During(TypedDict):
+    """A switch while flows ran. `within_percent`: how far from true a rate may be."""
+
+    readings: AtLeastOne
+    intervals: Whole
+    within_percent: Number | None
+    marked: Whole
+    marks: list[Mark]
+    rows: list[DuringRow]
+
+
 class Switch(TypedDict):
     """What the hosts' ports carried and lost between two readings; null: the switch has no answer.
 
@@ -206,3 +256,4 @@ class Switch(TypedDict):
     gaps: list[SwitchFault]
     not_found: list[SwitchPort]
     rows: list[SwitchRow]
+    during: NotRequired[During]

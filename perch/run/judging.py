@@ -158,7 +158,7 @@ def _judge(root: Path, work: Path) -> Judged:
             limits=limits,
             baseline=baseline,
             root=root,
-            switches=read_switches(files, plan),
+            switches=read_switches(files, plan, read.seen),
             documents=documents,
             manifest=msgspec.structs.replace(manifest.result(), odd=odd),
             retry_fault=retry_fault or "",

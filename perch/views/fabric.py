@@ -1,4 +1,4 @@
-"""Topology as inventory and switches tell it; the switches' queues; the devices under test."""
+"""Topology as inventory and switches tell it; the devices under test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from perch.model.figures import is_finite
-from perch.model.imported import Stated
 from perch.model.plan import PlanHost
 from perch.views import words
 from perch.views.inputs import Environment, Run
@@ -107,123 +106,6 @@ def topology(run: Run) -> Topology:
         hosts=_group_table(hosts) if many else _host_table(hosts, run.switches),
         hops=_hop_table(run.plan.hops),
     )
-
-
-# ---- switches ------------------------------------------------------------------------------------
-
-#: The busiest and the losing queues come first; the rest is in verdict.json.
-QUEUES_MAX = 200
-ABOUT_MAX = 50
-#: A queue that carried less is not worth a row.
-QUIET_MBIT_S = 0.01
-
-
-class SwitchesSection(msgspec.Struct):
-    about: list[str]
-    table: Table
-
-
-def _own_pause(row: Switch, way: str, priority: int | None) -> Any:
-    """Pause frames of a queue's priority."""
-    counts = (row.get("pause_by_priority") or {}).get(way) or []
-    return counts[priority] if priority is not None and 0 <= priority < len(counts) else None
-
-
-def _pause(row: Switch, way: str, priority: int | None, *, first: bool) -> Any:
-    """Of a switch that counts them for the whole port alone, on the port's first row."""
-    own = _own_pause(row, way, priority)
-    if own is not None:
-        return own
-    counts = (row.get("pause_by_priority") or {}).get(way) or []
-    if first and all(count is None for count in counts):
-        return (row.get("pause") or {}).get(way)
-    return None
-
-
-def _is_worth_showing(queue: Switch, wanted: list[int]) -> bool:
-    return (
-        (queue.get("mbit_s") or 0) >= QUIET_MBIT_S
-        or (queue.get("drops") or 0) > 0
-        or (queue.get("ecn_marked") or 0) > 0
-        or queue.get("priority") in wanted
-    )
-
-
-class _QueueRow(msgspec.Struct):
-    drops: float
-    mbit_s: float
-    cells: list[str]
-
-
-def _queue_rows(switch: Switch, row: Switch) -> Iterator[_QueueRow]:
-    """A port whose queues are not known still shows what it carried as a whole."""
-    wanted = switch.get("priorities") or []
-    queues = [one for one in row["queues"] if _is_worth_showing(one, wanted)]
-    whole_port = {"queue": "port", "mbit_s": row.get("tx_mbit_s")}
-    used = row.get("utilisation_percent")
-    for place, queue in enumerate(queues or [whole_port]):
-        priority = queue.get("priority")
-        pauses = (_pause(row, way, priority, first=place == 0) for way in ("rx", "tx"))
-        drops, rate = queue.get("drops"), queue.get("mbit_s")
-        cells = [
-            words.cell(f"{switch['name']} {row['port']}"),
-            words.cell(row.get("host")),
-            words.cell(queue.get("queue")),
-            words.figure(rate),
-            *map(words.whole, (queue.get("packets_per_s"), drops, queue.get("ecn_marked"))),
-            *map(words.whole, pauses),
-            "-" if used is None else f"{words.figure(used)} %",
-        ]
-        yield _QueueRow(drops or 0, rate or 0, cells)
-
-
-def _about(switch: Switch) -> str:
-    said = f"{words.cell(switch['name'])} ({words.cell(switch['provider'])}"
-    if switch["scope"] != "hardware":
-        said += f", **{words.cell(switch['scope'])}: no proof of a switch**"
-    faults, gaps = switch.get("faults") or [], switch.get("gaps") or []
-    if faults:
-        told = "; ".join(f"{one['command']}: {one['why']}" for one in faults[:3])
-        said += f"): not judged: {words.cell(told)}"
-    else:
-        ports = len({row["port"] for row in switch["rows"]})
-        seconds = words.figure(switch.get("seconds"))
-        said += f"): read {seconds} s apart, {words.plural(ports, 'port')}"
-    if gaps:
-        told = ", ".join(f"{one['command']} ({one['why']})" for one in gaps)
-        said += f"; not known: {words.cell(told)}"
-    lost = [f"{row['port']} ({row['lost'][0]})" for row in switch["rows"] if row.get("lost")]
-    if lost:
-        named = ", ".join(map(words.cell, lost[:3])) + (", ..." if len(lost) > 3 else "")
-        said += f"; counters were reset in between, so nothing is known of {named}"
-    return said
-
-
-def switches(found: Sequence[Switch]) -> SwitchesSection | None:
-    """None without switches."""
-    if not found:
-        return None
-    rows = [one for switch in found for row in switch["rows"] for one in _queue_rows(switch, row)]
-    if len(rows) > QUEUES_MAX:
-        rows.sort(key=lambda row: (-row.drops, -row.mbit_s))
-    columns = left("Switch and port", "Host", "Queue") + right(
-        "Mb/s", "packets/s", "drops", "ECN marks", "pause in", "pause out", "port's use"
-    )
-    table = capped(columns, [row.cells for row in rows], QUEUES_MAX)
-    return SwitchesSection([_about(switch) for switch in found][:ABOUT_MAX], table)
-
-
-def stated(found: list[Stated]) -> Table:
-    """What documents say of switches; Perch read none of them."""
-    rows = [
-        [
-            *map(words.cell, (one.switch, one.part or None, one.name, one.figure)),
-            words.code(one.place),
-        ]
-        for one in found
-    ]
-    columns = left("Switch", "Of", "Figure") + right("In words") + left("Where")
-    return capped(columns, rows, QUEUES_MAX)
 
 
 # ---- devices under test --------------------------------------------------------------------------

@@ -301,7 +301,7 @@ planned() {
   run_expecting 0 check-jsonschema --schemafile "$schema" ./*-before.json ./*-after.json
   jq '.commands.lldp = {exit: null, stdout: "", stderr: "Permission denied"}' nxos-before.json >none.json
   run_expecting 0 check-jsonschema --schemafile "$schema" none.json
-  for wrong in '.phase = "during"' 'del(.collected)' '.commands.lldp.stdout = 7' '.commands.lldp.exit = "0"' '.schema = "perch.switch/2"'; do
+  for wrong in '.phase = "while"' 'del(.collected)' '.commands.lldp.stdout = 7' '.commands.lldp.exit = "0"' '.schema = "perch.switch/2"'; do
     jq "$wrong" nxos-before.json >wrong.json
     run_expecting 1 check-jsonschema --schemafile "$schema" wrong.json
   done

@@ -5,21 +5,22 @@
     simulator.py --port-file FILE --refuse
 
 VARIANT is a folder of tests/fixtures/switches. A command that holds the words of `words.json` is
-that answer: out of before/ when it is given for the first time, out of after/ each time later.
+that answer. Its counters grow with the time since the start, as from before/ to after/.
 --refuse lets nobody in. It listens on 127.0.0.1, writes the port to FILE when it is ready, logs
 each command to standard error, and ends with its parent.
 """
 
 import argparse
 import asyncio
-import collections
 import json
 import os
 import pathlib
 import re
 import sys
+import time
 
 import asyncssh
+from growth import grown
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "switches"
 
@@ -42,13 +43,13 @@ class Server(asyncssh.SSHServer):
 
 
 class Switch:
-    """What the fixtures say, and how often each of them has been asked for."""
+    """What the fixtures say, and since when."""
 
     def __init__(self, variant):
         self.folder = FIXTURES / variant
         words = json.loads((FIXTURES / "words.json").read_text())
         self.words = words[variant.split("-")[0]]
-        self.asked = collections.Counter()
+        self.began = time.monotonic()
 
     def answer(self, command):
         # the longest words that are in the command: "... counters detail" holds "... counters", too
@@ -56,10 +57,11 @@ class Switch:
         name = max(names, key=lambda n: len(self.words[n]), default=None)
         if name is None:
             return "% Invalid input (at token 1: 'show')\n"
-        phase = "after" if self.asked[name] else "before"
-        self.asked[name] += 1
-        file = self.folder / phase / name
-        return file.read_text() if file.exists() else "% Invalid input (at token 1: 'show')\n"
+        before, after = (self.folder / phase / name for phase in ("before", "after"))
+        if not before.exists():
+            return "% Invalid input (at token 1: 'show')\n"
+        seconds = time.monotonic() - self.began
+        return grown(before.read_text(), after.read_text(), seconds)
 
 
 async def serve(args):

@@ -11,6 +11,9 @@ import "common" as c;
 def ports($provider):
   if $provider == "nxos" then nxos::ports elif $provider == "eos" then eos::ports elif $provider == "sonic" then sonic::ports
   elif $provider == "cumulus" then cumulus::ports elif $provider == "infiniband" then ib::ports else empty end;
+# The same, all in one; null where the answers have another form, as those of another model.
+def ports_of($provider): c::attempt([ports($provider)]; null);
+def other_form($provider): "its answers have another form than those of \($provider)";
 def required($provider):
   if $provider == "nxos" then nxos::required elif $provider == "eos" then eos::required elif $provider == "sonic" then sonic::required
   elif $provider == "cumulus" then cumulus::required elif $provider == "infiniband" then ib::required else {} end;
@@ -81,6 +84,7 @@ def grown($before; $after): if $before == null or $after == null or $after < $be
 def lost($what; $before; $after): if $before == null or $after == null or $after >= $before then empty else "\($what): \($before), then \($after)" end;
 def rate($n; $seconds): if $n == null then null else c::ratio($n; $seconds) end;
 
+# $seconds: between the two readings of queues.
 def queue_row($before; $seconds):
   . as $a
   | ([$before.queues[]? | select(.queue == $a.queue)] | first) as $b
@@ -110,13 +114,14 @@ def all_lost($before; $seconds):
         (range(8) as $p | lost("pause frames (\($way), priority \($p))"; $before.pfc[$way][$p]; $a.pfc[$way][$p]))),
       cleared($before; $seconds) ];
 
-# Input: the port after the run; $before: the same port before it.
-def port_row($before; $seconds):
+# Input: the port after the run; $before: the same port before it; seconds between the two readings of the port's counters,
+# and of its queues'.
+def port_row($before; $seconds; $queue_s):
   . as $a
   | (if $before == null then [] else all_lost($before; $seconds) end) as $lost
   | (if $before != null and $lost == [] then $before else {port, up: $before.up} | raw::port end) as $b
   | grown($b.bytes.rx; .bytes.rx) as $rx | grown($b.bytes.tx; .bytes.tx) as $tx
-  | [.queues[] | queue_row($b; $seconds)] as $queues
+  | [.queues[] | queue_row($b; $queue_s)] as $queues
   | { port, up: (if .up == null or $b.up == null then null else .up and $b.up end), speed_gbit_s: (.speed_gbit_s | c::rounded),
       priorities: .pfc.enabled_priorities,
       rx_mbit_s: (if $rx == null then null else rate($rx * 8 / 1e6; $seconds) end),
@@ -143,12 +148,13 @@ def judged($run; $name; $plan; $hosts; $before; $after):
                    | {command: "\(.command) (\($phase))", why} ])
       | .gaps = ([$after | faults(optional($plan.provider))])
       | .seconds = ((($after.collected | seconds) - ($before.collected | seconds)) | c::rounded)
-      | [$before | ports($plan.provider)] as $was | [$after | ports($plan.provider)] as $is
+      | ($before | ports_of($plan.provider)) as $was | ($after | ports_of($plan.provider)) as $is
+      | .faults += [{before: $was, after: $is} | to_entries[] | select(.value == null) | {command: .key, why: other_form($plan.provider)}]
       | .seconds as $seconds
-      | .not_found = ($is | not_found($hosts; $plan.ports // {}))
+      | .not_found = ($is // [] | not_found($hosts; $plan.ports // {}))
       | unshared($hosts) as $unshared
-      | .rows = [ $hosts[] | . as $host | ($is | of_host(($plan.ports // {})[$host.name]; $host; $unshared))[]
-                  | .port as $port | ([$was[] | select(.port == $port)] | first) as $earlier
-                  | {host: $host.name} + port_row($earlier; $seconds) ]
+      | .rows = [ $hosts[] | . as $host | ($is // [] | of_host(($plan.ports // {})[$host.name]; $host; $unshared))[]
+                  | .port as $port | ([$was[]? | select(.port == $port)] | first) as $earlier
+                  | {host: $host.name} + port_row($earlier; $seconds; $seconds) ]
       | if $seconds <= 0 then .faults += [{command: "after", why: "it was not read after the other one"}] else . end
     end;

@@ -1,0 +1,236 @@
+"""Readings of a switch while flows ran: rates, their ranges, and what gives no rate."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from perch.judge.raw import RawFiles
+from perch.judge.seen import SCHEMA, Seen
+from perch.judge.switches import read_switches
+from perch.model.plan import Plan, PlanHost, PlanSwitch, Suite
+from perch.model.sections import During, DuringRow
+from tests.switches.growth import grown
+
+TESTS = Path(__file__).parents[1]
+SWITCHES = TESTS / "fixtures/switches"
+Document = dict[str, Any]
+Change = Callable[[list[Document]], object]
+
+#: The lossless queue of each provider, and Mb/s of port and queue in the fixtures' minute.
+PROVIDERS = {
+    "nxos": ("3", 9266.666667, 9253.333333),
+    "eos": ("TC3", None, 81200),
+    "sonic": ("3", None, 91866.666667),
+    "cumulus": ("3", None, None),
+    "infiniband": ("all lanes", None, None),
+}
+#: The first reading is 5 s after the one before the flows; an answer takes 0.2 s.
+FIRST_S, EVERY_S, WAIT_S = 5, 10, 0.2
+
+
+def reading(provider: str, phase: str) -> Document:
+    text = subprocess.run(
+        [SWITCHES / "reading", provider, phase], capture_output=True, check=True
+    ).stdout
+    found: Document = json.loads(text)
+    return found
+
+
+def at(seconds: float) -> str:
+    """A time of the fixtures' minute."""
+    whole, part = divmod(30 + seconds, 60)
+    return f"2026-01-01T00:{int(whole):02}:{part:09.6f}Z"
+
+
+def samples(before: Document, after: Document, count: int = 4) -> list[Document]:
+    lines = []
+    for n in range(count):
+        begin = FIRST_S + n * EVERY_S
+        commands = {}
+        for name, answer in before["commands"].items():
+            later = after["commands"][name]["stdout"]
+            text = grown(answer["stdout"], later, begin + WAIT_S / 2)
+            times = {"asked_s": 1000 + begin, "answered_s": 1000 + begin + WAIT_S}
+            commands[name] = answer | {"stdout": text} | times
+        head = {"phase": "during", "collected": at(begin), "asked_s": 1000 + begin}
+        lines.append(before | head | {"commands": commands})
+    return lines
+
+
+def write(root: Path, provider: str, *changes: Change) -> RawFiles:
+    before, after = (reading(provider, phase) for phase in ("before", "after"))
+    raw = root / "raw/leaf1"
+    raw.mkdir(parents=True)
+    for one in (before, after):
+        (raw / f"switch-{one['phase']}.json").write_text(json.dumps(one))
+    lines = samples(before, after)
+    for change in changes:
+        change(lines)
+    (raw / "samples.jsonl.gz").write_bytes(
+        b"".join(gzip.compress(json.dumps(line).encode() + b"\n") for line in lines)
+    )
+    return RawFiles(root)
+
+
+def judged(files: RawFiles, provider: str) -> During | None:
+    plan = Plan(
+        schema="perch.plan/2",
+        run="r",
+        created="2026-01-01T00:00:00Z",
+        suite=Suite("s", "S"),
+        limits="roce",
+        hosts={
+            name: PlanHost(address="192.0.2.1", fabric="roce", scope="hardware", port=1)
+            for name in ("node1", "node2")
+        },
+        rounds=[],
+        switches={"leaf1": PlanSwitch(provider, "hardware", [3])},
+    )
+    start = 1767225630.0  # at(0)
+    flow = Seen("t/node1/node2/0/1", start + 16, start + 34, start + 16, start + 34, None)
+    facts = read_switches(files, plan, pl.DataFrame([flow], schema=SCHEMA, orient="row"))
+    assert facts is not None
+    (row,) = facts.rows
+    assert row["faults"] == []
+    found: During | None = row.get("during")
+    return found
+
+
+def ranges(during: During, queue: str | None) -> DuringRow:
+    return next(row for row in during["rows"] if row["queue"] == queue)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_rates_between_readings_are_those_of_the_minute(tmp_path: Path, provider: str) -> None:
+    queue, port_rate, queue_rate = PROVIDERS[provider]
+    during = judged(write(tmp_path, provider), provider)
+    assert during is not None
+    assert (during["readings"], during["intervals"], during["marks"]) == (4, 3, [])
+    assert during["within_percent"] == pytest.approx(100 * WAIT_S / EVERY_S)
+    for name, rate in ((None, port_rate), (queue, queue_rate)):
+        row = ranges(during, name)
+        # of 3 intervals, from 5 to 35 s, the flow ran in the two from 15 s on
+        assert row["intervals"] == 2
+        assert row["peak"]["flows"] == ["t/node1/node2/0/1"]
+        span = row["figures"]["mbit_s"]
+        assert span is not None
+        low, high = span["min"], span["max"]
+        assert low == pytest.approx(high, rel=1e-4)
+        assert rate is None or low == pytest.approx(rate, rel=1e-4)
+
+
+# ---- what gives no rate --------------------------------------------------------------------------
+
+
+def said(line: Document, command: str, change: Callable[[str], str]) -> None:
+    line["commands"][command]["stdout"] = change(line["commands"][command]["stdout"])
+
+
+def port_counter(key: str, value: int) -> Callable[[list[Document]], None]:
+    """The third reading's counter of node1's port, of NX-OS."""
+
+    def change(lines: list[Document]) -> None:
+        answer = json.loads(lines[2]["commands"]["interfaces"]["stdout"])
+        rows = answer["TABLE_interface"]["ROW_interface"]
+        next(row for row in rows if row["interface"] == "Ethernet1/1/1")[key] = str(value)
+        lines[2]["commands"]["interfaces"]["stdout"] = json.dumps(answer)
+
+    return change
+
+
+def answer(**changed: Any) -> Callable[[list[Document]], None]:
+    return lambda lines: lines[2]["commands"]["interfaces"].update(changed)
+
+
+def later(seconds: float) -> Callable[[list[Document]], None]:
+    """The wall clock is set on before the third reading."""
+
+    def change(lines: list[Document]) -> None:
+        for n in (2, 3):
+            lines[n]["collected"] = at(FIRST_S + n * EVERY_S + seconds)
+
+    return change
+
+
+#: Why the third of four readings gives no rate, how often that is marked, and what stays measured.
+FAULTS: list[tuple[str, Change, int, int]] = [
+    ("no answer within 120 s", answer(exit=None, stdout="", stderr="no answer within 120 s"), 1, 1),
+    ("% Invalid command", answer(stdout="% Invalid command at '^' marker."), 1, 1),
+    ("cut off", answer(stdout='{"TABLE_interface": {"ROW_interf'), 1, 1),
+    ("the switch did not tell of this port", answer(stdout="{}"), 6, 1),
+    # another model's words
+    ("another form than those of nxos", answer(stdout='{"TABLE_interface": 7}'), 1, 1),
+    ("an answer took 8.00 s of 10.0 s", answer(answered_s=1000 + FIRST_S + 28), 2, 1),
+    ("it is of run", lambda lines: lines[2].update(run="other"), 1, 1),
+    ("it was read as", lambda lines: lines[2].update(provider="eos"), 1, 1),
+    ("a line is not a reading", lambda lines: lines[2].pop("commands"), 1, 1),
+    ("a line is not a reading", lambda lines: lines[2].update(asked_s="soon"), 1, 1),
+    ("clock jumped 3.00 s", later(3), 1, 2),
+    ("clock jumped -3.00 s", later(-3), 1, 2),
+    ("not later than the one before", lambda lines: lines.insert(2, lines[1]), 1, 3),
+    ("bytes (tx): ", port_counter("eth_outbytes", 5), 2, 3),
+    ("bytes (rx): ", port_counter("eth_inbytes", 2**32 - 5), 2, 3),
+    ("faster than the port can carry", port_counter("eth_outbytes", 2**60), 2, 3),
+]
+
+
+@pytest.mark.parametrize(("why", "change", "marked", "measured"), FAULTS)
+def test_what_is_not_certain_is_marked_and_no_rate(
+    tmp_path: Path, why: str, change: Change, marked: int, measured: int
+) -> None:
+    during = judged(write(tmp_path, "nxos", change), "nxos")
+    assert during is not None
+    assert (during["marked"], during["intervals"]) == (marked, measured), during["marks"]
+    assert any(why in one["why"] for one in during["marks"]), during["marks"]
+    for row in during["rows"]:
+        span = row["figures"]["mbit_s"]
+        if row["queue"] in (None, "3") and span is not None and row["host"] == "node1":
+            assert span["min"] == pytest.approx(span["max"], rel=1e-4)
+
+
+def test_queues_of_another_time_than_their_port_have_no_rate(tmp_path: Path) -> None:
+    """SONiC refreshes its queues every 10 s, its ports every second."""
+
+    def change(lines: list[Document]) -> None:
+        old, new = (json.loads(lines[n]["commands"]["counters"]["stdout"]) for n in (1, 2))
+        for name, table in new.items():
+            for key in table.get("value", {}):
+                if key.startswith("SAI_QUEUE_STAT"):
+                    table["value"][key] = old[name]["value"][key]
+        lines[2]["commands"]["counters"]["stdout"] = json.dumps(new)
+
+    during = judged(write(tmp_path, "sonic", change), "sonic")
+    assert during is not None
+    # they stand still, and then have grown twice
+    assert [one["why"] for one in during["marks"]] == [
+        *["the queues' counters are older or newer than the port's"] * 2,
+        *["a counter grew faster than the port can carry"] * 2,
+    ]
+    assert all(row["queue"] is None for row in during["rows"])
+
+
+def test_a_file_that_was_cut_off_keeps_what_it_has(tmp_path: Path) -> None:
+    files = write(tmp_path, "nxos")
+    path = tmp_path / "raw/leaf1/samples.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+    during = judged(files, "nxos")
+    assert during is not None
+    assert (during["intervals"], during["marks"]) == (
+        2,
+        [{"at": None, "port": None, "why": "a line is not a reading"}],
+    )
+
+
+def test_a_run_without_readings_says_nothing_of_them(tmp_path: Path) -> None:
+    files = write(tmp_path, "nxos", lambda lines: lines.clear())
+    assert judged(files, "nxos") is None
+    (tmp_path / "raw/leaf1/samples.jsonl.gz").unlink()
+    assert judged(files, "nxos") is None
