@@ -31,6 +31,8 @@ topic() {
 
 @test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 12; }
 
+@test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 18; }
+
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 
 @test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 29; }
@@ -50,10 +52,10 @@ topic() {
   with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of)) | group_by(.status)
     | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
   run cat whole.txt
-  assert_line "nic-mlx5: 13 info, 4 not_applicable, 20 ok"
-  assert_line "nic-mlx5-infiniband: 12 info, 4 not_applicable, 20 ok"
-  assert_line "nic-bnxt: 13 info, 5 not_applicable, 19 ok"
-  assert_line "nic-irdma: 9 info, 5 not_applicable, 16 ok, 7 unknown"
+  assert_line "nic-mlx5: 13 info, 4 not_applicable, 21 ok"
+  assert_line "nic-mlx5-infiniband: 12 info, 4 not_applicable, 21 ok"
+  assert_line "nic-bnxt: 13 info, 5 not_applicable, 20 ok"
+  assert_line "nic-irdma: 9 info, 5 not_applicable, 16 ok, 8 unknown"
   assert_line "nic-rxe: 7 info, 17 not_applicable, 11 ok"
 }
 
@@ -109,6 +111,36 @@ bad required host1 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
 bad required host0 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
 ok required host0 null: Off or RS on all
 ok required host1 null: Off or RS on all"
+}
+
+@test "cables: rail i of all hosts that share leaves is on one leaf, or the host and the rail are named" {
+  # two racks of rails; a rack whose leaf takes all rails beside another; hosts that share no leaf; one rail each
+  run with_cases 'n::cables({a: ["l1", "l2"], b: ["l1", "l2"], c: ["l3", "l4"], d: ["l3", "l4"]}, {a: ["l1", "l1"], b: ["l1", "l1"], c: ["l2", "l2"], d: ["l2", "l2"]},
+    {a: ["l1", "l2"], b: ["l3", "l4"]}, {a: ["l1"], b: ["l2"]}, {a: ["l1", null], b: ["l1", "l2"]}, {a: ["l1", "l2"], b: ["l2"]})'
+  assert_output "4 well
+4 well
+0 well
+0 well
+0 well
+0 well"
+  # two cables of a host exchanged; one in the leaf of another rack; of two hosts nobody knows which is wrong
+  run with_cases 'n::cables({a: ["l1", "l2", "l3"], b: ["l1", "l2", "l3"], c: ["l2", "l1", "l3"], d: ["l1", "l2", "l3"]},
+    {a: ["l1", "l1", "l1"], b: ["l1", "l1", "l1"], c: ["l1", "l1", "l2"], d: ["l2", "l2", "l2"], e: ["l2", "l2", "l2"]},
+    {a: ["l1", "l2"], b: ["l2", "l1"]}, {a: ["l1", "l2"], b: ["l1", "l3"], c: ["l1", "l4"]})'
+  assert_output "c mlx5_0 required: rail 0 on l2, port 1; other hosts have it on l1
+c mlx5_1 required: rail 1 on l1, port 1; other hosts have it on l2
+3 well
+c mlx5_2 required: rail 2 on l2, port 1; other hosts have it on l1
+4 well
+a mlx5_0 required: rail 0 on l1, port 1; other hosts have it on l2
+a mlx5_1 required: rail 1 on l2, port 1; other hosts have it on l1
+b mlx5_0 required: rail 0 on l2, port 1; other hosts have it on l1
+b mlx5_1 required: rail 1 on l1, port 1; other hosts have it on l2
+0 well
+a mlx5_1 required: rail 1 on l2, port 1; other hosts have it on l3, l4
+b mlx5_1 required: rail 1 on l3, port 1; other hosts have it on l2, l4
+c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
+0 well"
 }
 
 @test "one host, and two names of one machine on a loopback, have nothing between them" {

@@ -1,5 +1,6 @@
 # Holds what the checks of NICs find on changed fixtures against what each case expects (tests/fixtures/hosts/nic-cases.json).
 import "hosts/nic" as nic;
+import "hosts/nic_cabling" as cabling;
 
 def hosts:
   { "nic-mlx5": {name: "alpha", fabric: "roce", scope: "hardware", devices: [{name: "mlx5_0", gid_index: 3}]},
@@ -55,3 +56,15 @@ def group($raws):
   [range($raws | length) as $n | {host: (subject("nic-mlx5") + {name: "host\($n)"}), raw: $raws[$n]}];
 def between($raws): [nic::between(group($raws))];
 def nothing($group): [nic::between($group)];
+
+# ---- cables -----------------------------------------------------------------------------------------------------
+
+# {HOST: [LEAF of rail 0, ...]} -> what is found between these hosts, a line each but for those that are well. $other: their number.
+def cables($leaves):
+  [ $leaves | to_entries[] | .value as $of
+    | { host: { name: .key, fabric: "roce", scope: "hardware", devices: [$of | keys[] | {name: "mlx5_\(.)", netdev: "eth\(.)"}] },
+        raw: { files: {}, later: {}, links: ([$of | keys[] | {key: "/sys/class/infiniband/mlx5_\(.)", value: "../x"}] | from_entries),
+               commands: {lldp: {argv: ["lldpctl"], exit: 0, stderr: "", stdout: ({lldp: {interface:
+                 [$of | to_entries[] | select(.value != null) | {"eth\(.key)": {chassis: {(.value): {id: {type: "mac", value: "mac of \(.value)"}}}, port: {id: {type: "ifname", value: "1"}}}}]}} | tojson)}} } } ]
+  | [cabling::between(.)]
+  | (map(select(.status != "ok")) | .[] | "\(.host) \(.device) \(.severity): \(.found)"), "\(map(select(.status == "ok")) | length) well";

@@ -3,6 +3,7 @@
 import "common" as c;
 import "hosts/nic_read" as r;
 import "hosts/nic_address" as address;
+import "hosts/nic_cabling" as cabling;
 import "hosts/nic_fec" as fec;
 import "hosts/nic_link" as link;
 
@@ -88,4 +89,4 @@ def alike($all; $kind):
 # Two names of one machine share everything; a loopback is such a pair.
 def between($hosts):
   if ($hosts | length) < 2 or $hosts[0].host.fabric == "loopback" then empty
-  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu", "fec") end;
+  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu", "fec"), cabling::between($hosts) end;

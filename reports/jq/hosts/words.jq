@@ -45,6 +45,8 @@ def words:
     "nic-bond-links": ["each link of a bond is up", "a link of a bond is down"],
     "nic-fec-ends": ["links of one speed use the same FEC", "links of one speed use different FEC"],
     "nic-fec-blocks": ["FEC corrects all blocks", "FEC cannot correct all blocks"],
+    "nic-neighbour": ["each link has one neighbour", "a link has several neighbours"],
+    "nic-cabling": ["each rail is on the leaf of its rail", "a rail is cabled to another leaf"],
     "nic-link-width": ["each link has all its lanes", "a link lacks lanes"],
     "nic-subnet-manager": ["a subnet manager serves each port", "a port has no subnet manager"],
     "nic-port-errors": ["port errors are below the limits", "too many port errors"],

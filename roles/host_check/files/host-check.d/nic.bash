@@ -32,6 +32,9 @@ nic_rdma() {
     # what the port could do is told by its own management agent alone: a request that does not leave the host
     if read -r layer 2>/dev/null <"$port/link_layer" && [ "$layer" = InfiniBand ]; then
       ask "portinfo $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D portinfo 0
+      # of the switch, one hop away: one request each, whatever the fabric's size
+      ask "neighbour $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D nodeinfo "0,${port##*/}"
+      ask "neighbour-name $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D nodedesc "0,${port##*/}"
     fi
   done
 }
@@ -162,6 +165,7 @@ gather_nic() {
     /sys/module/{mlx5_core,mlx5_ib,mlx_compat,bnxt_en,bnxt_re,ice,irdma,ib_core}/version
   ask ofed ofed_info -s
   ask addresses ip -j -4 address
+  ask lldp lldpctl -f json
   mapfile -t errors < <(nic_errors "${!interfaces[@]}")
   keep_later "${errors[@]}"
   for name in "${!interfaces[@]}"; do

@@ -49,6 +49,9 @@ def answer(
         (r"c000:0201", f"{prefix}{number}"),
         (r"192\.0\.2\.1\b", f"{net}.{number}"),
         (r"f0:28:b2", f"f{rail}:28:b{number}"),
+        (r"leaf1", f"leaf{rail + 1}"),
+        (r"swp1\b", f"swp{number}"),
+        (r"02:00:5e:10:00:01", f"02:00:5e:10:00:0{rail + 1}"),
         (r"ef0:28b2", f"ef{rail}:28b{number}"),
     ):
         text = re.sub(pattern, replacement, text)
@@ -69,6 +72,9 @@ def _both(first: Document, second: Document) -> Document:
     known = {one.get("ifname") for one in addresses[0]}
     more = [one for one in addresses[1] if one.get("ifname") not in known]
     found["commands"]["addresses"]["stdout"] = compact([*addresses[0], *more])
+    said = [json.loads(one["commands"]["lldp"]["stdout"]) for one in (first, second)]
+    neighbours = [neighbour for one in said for neighbour in one["lldp"]["interface"]]
+    found["commands"]["lldp"]["stdout"] = compact({"lldp": {"interface": neighbours}})
     return found
 
 
