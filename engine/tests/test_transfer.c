@@ -109,6 +109,72 @@ static void test_the_buffer_is_what_the_largest_batch_takes(void **state) {
 	assert_int_equal(job_buffer(&job), 1 << 20);
 }
 
+static struct job a_rate(uint64_t footprint, uint32_t queue_pairs, uint64_t size) {
+	struct job job = a_job();
+
+	job.kind = KIND_RATE;
+	job.footprint = footprint;
+	job.queue_pairs = queue_pairs;
+	job.sizes[0] = size;
+	return job;
+}
+
+/* Every place of every queue pair is within the buffer, begins a cache line, and is its own. */
+static void are_apart(const struct job *job) {
+	const uint64_t size = job->sizes[0], buffer = job_buffer(job);
+	uint64_t far = 0, n = 0;
+	struct places p;
+	uint8_t *taken;
+
+	job_rate_places(job, &p);
+	taken = calloc(buffer / 64 + 1, 1);
+	for (uint32_t q = 0; q < job->queue_pairs; q++)
+		for (uint32_t i = 0; i < p.n; i++, n++) {
+			uint64_t at = place_offset(&p, q, i), next = place_offset(&p, q, (i + 1) % p.n);
+
+			assert_true(at % 64 == 0 && at + size <= buffer);
+			for (uint64_t line = at / 64; line <= (at + size - 1) / 64; line++)
+				assert_int_equal(taken[line]++, 0);
+			far += MAX(at, next) - MIN(at, next) > 4 * p.stride;
+		}
+	free(taken);
+	assert_true(n <= JOB_PIECES_MAX);
+	assert_true(p.n < 32 || far > n / 2);
+	/* whole cache lines from one to the next, of which far ones may be one fewer */
+	assert_true(2 * p.stride * p.n * job->queue_pairs > buffer - 64 * job->queue_pairs);
+	assert_true(p.stride < 64 * 31 || (p.stride + 128) * p.n * job->queue_pairs > buffer - 64 * job->queue_pairs);
+}
+
+static void test_a_footprint_is_used_in_a_scattered_order(void **state) {
+	static const uint64_t footprints[] = { 1 << 16, 1000000, 3 << 20, UINT64_C(64) << 20 };
+	static const uint64_t sizes[] = { 8, 64, 100, 4096, 6000 };
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(footprints); i++)
+		for (size_t k = 0; k < ELEMENTSOF(sizes); k++)
+			for (uint32_t queue_pairs = 1; queue_pairs < 8; queue_pairs += 3) {
+				struct job job = a_rate(footprints[i], queue_pairs, sizes[k]);
+
+				assert_int_equal(job_validate(&job), 0);
+				assert_int_equal(job_buffer(&job), footprints[i]);
+				are_apart(&job);
+			}
+}
+
+static void test_a_footprint_holds_a_message_of_each_queue_pair(void **state) {
+	struct job least = a_rate(4 * 64, 4, 50), less = a_rate(4 * 64 - 1, 4, 50);
+	struct job most = a_rate(UINT64_C(1) << 40, 1, 8), more = a_rate((UINT64_C(1) << 40) + 1, 1, 8);
+
+	(void) state;
+	assert_int_equal(job_validate(&least), 0);
+	assert_int_equal(job_validate(&less), -EINVAL);
+	assert_non_null(strstr(failure_text(), "--footprint 255: at least 256 bytes"));
+	failure_reset();
+	assert_int_equal(job_validate(&most), 0);
+	assert_int_equal(job_validate(&more), -EINVAL);
+	failure_reset();
+}
+
 static void test_lanes_have_the_devices_of_their_pair(void **state) {
 	struct job job = a_job(), lane;
 
@@ -252,6 +318,8 @@ int main(void) {
 		cmocka_unit_test(test_every_byte_of_a_batch_is_in_one_piece),
 		cmocka_unit_test(test_pieces_are_as_asked_or_larger_where_there_would_be_too_many),
 		cmocka_unit_test(test_the_buffer_is_what_the_largest_batch_takes),
+		cmocka_unit_test(test_a_footprint_is_used_in_a_scattered_order),
+		cmocka_unit_test(test_a_footprint_holds_a_message_of_each_queue_pair),
 		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
 		cmocka_unit_test(test_a_side_may_have_fewer_devices),
 		cmocka_unit_test(test_each_device_may_have_a_port_and_a_gid),

@@ -141,6 +141,41 @@ static void test_messages_use_all_places(void **state) {
 		}
 }
 
+/* The same of a footprint: a message for each of its places, and nothing between them. */
+static void test_a_footprint_is_the_same_at_both_ends(void **state) {
+	static const enum op ops[] = { OP_WRITE, OP_READ, OP_SEND };
+
+	for (size_t i = 0; i < ELEMENTSOF(ops); i++) {
+		struct job job = rate_job(ops[i], 1);
+		const bool read = ops[i] == OP_READ;
+		uint8_t *from, *to;
+		uint64_t landed = 0;
+		struct places p;
+
+		assert_int_equal(setup(state), 0);
+		job.queue_pairs = 2;
+		job.sizes[0] = 3000;
+		job.footprint = UINT64_C(2) * 64 * 4096 + 100; /* of which the last bytes are of no use */
+		job_rate_places(&job, &p);
+		assert_int_equal(p.n, 64);
+		assert_int_equal(p.stride, 63 * 64);
+		job.iterations = 2 * 64;
+		open_rate(&job, true);
+		from = pair.ends[read ? ROLE_SERVER : ROLE_CLIENT].arena.tx;
+		to = pair.ends[read ? ROLE_CLIENT : ROLE_SERVER].arena.tx;
+		for (uint64_t k = 0; k < job.footprint; k++)
+			from[k] = (uint8_t) (k % 251 + 1);
+		assert_int_equal(drive_rate(), 0);
+		serve_target();
+		for (uint64_t k = 0; k < job.footprint; k++) {
+			landed += to[k] != 0;
+			assert_true(to[k] == 0 || to[k] == from[k]);
+		}
+		assert_int_equal(landed, job.iterations * job.sizes[0]);
+		close_rate();
+	}
+}
+
 /* The fake makes a reliable sender wait where no receive is there: then something would be left unexecuted. */
 static void test_sends_wait_for_credits(void **state) {
 	static const uint32_t outstanding[] = { 1, 2, 3, 5, 7, 64, 200 };
@@ -199,6 +234,7 @@ static void test_inline_is_what_the_messages_have(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists_ring_one_doorbell_and_few_complete, setup),
+		cmocka_unit_test_setup(test_a_footprint_is_the_same_at_both_ends, setup),
 		cmocka_unit_test_setup(test_messages_use_all_places, setup),
 		cmocka_unit_test_setup(test_sends_wait_for_credits, setup),
 		cmocka_unit_test_setup(test_messages_before_a_failure_are_counted, setup),

@@ -66,7 +66,7 @@ _RATE = ("has.params.rate", "params.rate.asked", "params.rate.unit")
 #: Of some kinds more: names of params.
 _TERMS_OF = {
     "sum": ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks"),
-    "rate": ("batch", "threads", "cq_moderation", "inline_bytes"),
+    "rate": ("batch", "threads", "cq_moderation", "inline_bytes", "footprint_bytes"),
 }
 _MORE = tuple(dict.fromkeys(name for names in _TERMS_OF.values() for name in names))
 

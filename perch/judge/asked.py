@@ -102,6 +102,7 @@ STATED: dict[str, Callable[[Part], Any]] = {
     "paced": lambda part: _rate(part) is not None,
     "rate": lambda part: (_rate(part) or _NO_RATE).asked,
     "rate_unit": lambda part: (_rate(part) or _NO_RATE).unit,
+    "footprint_bytes": lambda part: (part.params or _NO_PARAMS).footprint_bytes or 0,
     "stride_bytes": _of_size("stride_bytes"),
     "chunk_bytes": _of_size("chunk_bytes"),
     "pairs": lambda part: (part.transfer or _NO_TRANSFER).pairs,

@@ -150,6 +150,7 @@ class Params(Model):
     tx_memory: str | None = None
     rx_memory: str | None = None
     gpu_path: str | None = None
+    footprint_bytes: Count | None = None
     buffer_bytes: Count | None = None
     stride_bytes: Count | None = None
     chunk_bytes: Count | None = None

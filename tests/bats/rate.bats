@@ -65,6 +65,20 @@ refused() {
   fi
 }
 
+@test "a footprint is the buffer of each thread, at both ends" {
+  perch_serve
+  local op
+  for op in write read; do
+    rate 0 --op "$op" --iterations 5000 --warmup 0 --threads 2 --queue-pairs 1 --footprint 4M
+    assert_json out.json '.[0] | .message_rate.messages == 10000 and .params.footprint_bytes == 4194304'
+  done
+  rate 0 --iterations 100 --warmup 0
+  assert_json out.json '.[0].params.footprint_bytes == null'
+  run_apart 3 "$PERCH" rate 127.0.0.1 --port "$PORT" --footprint 512G
+  assert_said "available; lower --footprint"
+  refused "--footprint 64: at least 256 bytes, a message of each of --queue-pairs 4" --footprint 64 --queue-pairs 4
+}
+
 @test "the table has the rate in millions of messages a second" {
   perch_serve
   run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --iterations 640 --warmup 0

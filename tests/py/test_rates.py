@@ -81,6 +81,9 @@ def test_an_output_states_the_load_that_the_plan_asks_for() -> None:
         assert name in (why({name: other}) or ""), name
     assert why({"threads": 8, "batch": 16}, {"threads": 8, "batch": 16}) is None
     # lists and moderation are no longer than what is outstanding, unless given
+    assert "footprint_bytes 1073741824" in (why({}, {"footprint": "1G"}) or "")
+    assert "footprint_bytes" in (why({"footprint_bytes": 1 << 20}) or "")
+    assert why({"footprint_bytes": 1 << 30}, {"footprint": "1G"}) is None
     few = {"outstanding": 24, "batch": 24, "cq_moderation": 24}
     assert why(few, {"outstanding": 24}) is None
 
@@ -127,7 +130,8 @@ def terms(**params: Any) -> str:
 
 
 def test_rates_of_another_load_are_not_compared() -> None:
-    for name, other in {"threads": 2, "batch": 1, "cq_moderation": 1, "inline_bytes": 64}.items():
+    for name, other in {"threads": 2, "batch": 1, "cq_moderation": 1, "inline_bytes": 64,
+                        "footprint_bytes": 1 << 30}.items():  # fmt: skip
         assert (figures.unlike(terms(), terms(**{name: other})) or "").startswith(f"{name}: ")
     # a baseline of an earlier engine had it off, whether its records say so or not
     relaxed = figures.unlike(terms(relaxed_ordering=False), terms(relaxed_ordering=True))

@@ -374,7 +374,7 @@ static int complete(struct options *o) {
 	if (rate && !is_given(o, "batch"))
 		job->batch = MIN((uint32_t) OPTIONS_RATE_BATCH, job->outstanding);
 	if (rate && !is_given(o, "cq-moderation"))
-		job->cq_moderation = MAX(MIN((uint32_t) OPTIONS_RATE_MODERATION, job_rate_slots(job)), 1u);
+		job->cq_moderation = MAX(MIN((uint32_t) OPTIONS_RATE_MODERATION, job_rate_depth(job)), 1u);
 	if (transfer || rate)
 		job_complete_lanes(job);
 	job->timeout_ns = o->timeout_ns;

@@ -234,6 +234,7 @@ struct job {
 	uint64_t chunk_bytes;                   /* larger transfers go in pieces of so much; 0: whole */
 	uint32_t max_chunks;                    /* no transfer is cut into more: then the pieces are larger */
 	uint32_t threads;                       /* of the initiator; 0: one for each pair of devices */
+	uint64_t footprint;                     /* KIND_RATE: bytes of each thread's buffer; 0: as many as it needs */
 
 	/* Where each end works (placement.h): "auto", "off", CPUs, a NUMA node; empty: auto, or as the server says */
 	char cpu[JOB_CPUS_TEXT], server_cpu[JOB_CPUS_TEXT];
@@ -412,12 +413,27 @@ static inline uint64_t shape_piece_size(const struct shape *s, uint32_t piece) {
 	return piece % s->chunks + 1 < s->chunks ? s->chunk : s->size - (s->chunks - 1) * s->chunk;
 }
 
-/*
- * KIND_RATE: work requests of a queue pair that have a number of their own, which are whole lists,
- * and those of them that have memory of their own.
- */
+/* KIND_RATE: work requests of a queue pair that have a number of their own, and a depth of whole lists. */
 uint32_t job_rate_slots(const struct job *job);
-uint32_t job_rate_places(const struct job *job);
+uint32_t job_rate_depth(const struct job *job);
+
+/*
+ * KIND_RATE: where the messages of a queue pair lie. With --footprint the places are taken in a pseudo-random order,
+ * else as they follow each other.
+ */
+struct places {
+	uint32_t n;                     /* messages that have memory of their own */
+	uint32_t factor, mask;          /* place i is number i * factor & mask of the region: each once */
+	uint64_t stride;                /* bytes from one to the next */
+	uint64_t region;                /* bytes from those of one queue pair to those of the next */
+};
+
+void job_rate_places(const struct job *job, struct places *ret);
+
+/* From the beginning of the buffer; `place` is below n. */
+static inline uint64_t place_offset(const struct places *p, uint32_t queue_pair, uint32_t place) {
+	return queue_pair * p->region + (place * p->factor & p->mask) * p->stride;
+}
 
 /* The most pieces, and the most bytes, that any batch of the job has, or that a lane of a message rate has. */
 uint64_t job_most_pieces(const struct job *job);

@@ -135,14 +135,61 @@ static uint64_t most(const struct job *job, uint64_t (*of)(const struct shape *)
  */
 #define RATE_BUFFER (UINT64_C(1) << 20)
 
-uint32_t job_rate_slots(const struct job *job) {
+/* A cache line of every server processor that has an RDMA card, and those of half a page. */
+enum { LINE_BYTES = 64, FAR_LINES = 32 };
+
+/*
+ * 2^32 divided by the golden ratio. Multiples of that part of a power of two, if it is odd, are all numbers below it,
+ * and neighbours are far apart (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+ */
+#define GOLDEN UINT64_C(2654435769)
+
+uint32_t job_rate_depth(const struct job *job) {
 	return job->outstanding - job->outstanding % job->batch;
 }
 
-uint32_t job_rate_places(const struct job *job) {
-	uint64_t lists = MAX(RATE_BUFFER / (job->batch * job_largest_size(job)), UINT64_C(1));
+/* Cache lines of the largest message. */
+static uint64_t message_lines(const struct job *job) {
+	return (job_largest_size(job) + LINE_BYTES - 1) / LINE_BYTES;
+}
 
-	return (uint32_t) MIN(lists * job->batch, (uint64_t) job_rate_slots(job));
+/*
+ * As many places as the region and the pieces of a job allow. Far ones are an odd number of cache lines apart:
+ * at half a page, or pages, most would fall on the same sets of a cache.
+ */
+static void scatter(const struct job *job, struct places *ret) {
+	const uint64_t region = job->footprint / job->queue_pairs / LINE_BYTES, message = message_lines(job);
+	uint64_t lines;
+
+	*ret = (struct places) { .n = 1, .region = region * LINE_BYTES };
+	while (2 * ret->n <= JOB_PIECES_MAX / job->queue_pairs && 2 * ret->n * message <= region)
+		ret->n *= 2;
+	ret->mask = ret->n - 1;
+	ret->factor = (uint32_t) (ret->n * GOLDEN >> 32) | 1;
+	lines = region / ret->n;
+	if (lines >= FAR_LINES && lines % 2 == 0 && lines > message)
+		lines--;
+	ret->stride = lines * LINE_BYTES;
+}
+
+void job_rate_places(const struct job *job, struct places *ret) {
+	const uint64_t size = job_largest_size(job);
+	uint64_t lists = MAX(RATE_BUFFER / (job->batch * size), UINT64_C(1));
+
+	if (job->footprint) {
+		scatter(job, ret);
+		return;
+	}
+	*ret = (struct places) { .n = (uint32_t) MIN(lists * job->batch, (uint64_t) job_rate_depth(job)), .factor = 1,
+				 .mask = UINT32_MAX, .stride = size };
+	ret->region = ret->n * size;
+}
+
+uint32_t job_rate_slots(const struct job *job) {
+	struct places p;
+
+	job_rate_places(job, &p);
+	return MAX(p.n, job_rate_depth(job));
 }
 
 uint64_t job_most_pieces(const struct job *job) {
@@ -155,8 +202,14 @@ static uint64_t largest_span(const struct job *job) {
 }
 
 uint64_t job_buffer(const struct job *job) {
-	if (job->kind == KIND_RATE)
-		return job_rate_places(job) * job->queue_pairs * job_largest_size(job);
+	struct places p;
+
+	if (job->kind == KIND_RATE && job->footprint)
+		return job->footprint;
+	if (job->kind == KIND_RATE) {
+		job_rate_places(job, &p);
+		return p.region * job->queue_pairs;
+	}
 	return job->buffer_bytes ? job->buffer_bytes : largest_span(job);
 }
 
@@ -249,8 +302,8 @@ static int validate_batches(const struct job *job) {
 	return 0;
 }
 
-/* Farther apart lie no two transfers: 1 TiB, which no host that is tested has. */
-#define STRIDE_MAX (UINT64_C(1) << 40)
+/* Farther apart lie no two messages: 1 TiB, which no host that is tested has. */
+#define SPAN_MAX (UINT64_C(1) << 40)
 
 static int validate_buffer(const struct job *job) {
 	uint64_t largest = job_largest_size(job), span;
@@ -258,7 +311,7 @@ static int validate_buffer(const struct job *job) {
 	if (job->chunk_bytes > JOB_SIZE_MAX)
 		return failure(-EINVAL, EXIT_USAGE, "--chunk %llu: at most %llu bytes",
 			       (unsigned long long) job->chunk_bytes, (unsigned long long) JOB_SIZE_MAX);
-	if (job->stride_bytes > STRIDE_MAX || (job->stride_bytes && job->stride_bytes < largest))
+	if (job->stride_bytes > SPAN_MAX || (job->stride_bytes && job->stride_bytes < largest))
 		return failure(-EINVAL, EXIT_USAGE, "--stride %llu: "
 			       "at least the largest --size, %llu, or transfers would overlap; 1 TiB at most",
 			       (unsigned long long) job->stride_bytes, (unsigned long long) largest);
@@ -293,14 +346,24 @@ static int validate_lists(const struct job *job) {
 	if (job->batch > job->outstanding)
 		return failure(-EINVAL, EXIT_USAGE, "--batch %u needs --outstanding of at least as much, and it is %u; "
 			       "raise it", job->batch, job->outstanding);
-	if (signalled > job_rate_slots(job))
+	if (signalled > job_rate_depth(job))
 		return failure(-EINVAL, EXIT_USAGE, "--cq-moderation %u with lists of --batch %u needs --outstanding "
 			       "of at least %llu, and it is %u; raise it", job->cq_moderation, job->batch,
 			       (unsigned long long) signalled, job->outstanding);
-	if (job_most_pieces(job) > JOB_PIECES_MAX)
+	if ((uint64_t) job_rate_depth(job) * job->queue_pairs > JOB_PIECES_MAX)
 		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u on each of --queue-pairs %u are %llu messages, "
 			       "and %d are possible; lower one of them", job->outstanding, job->queue_pairs,
-			       (unsigned long long) job_most_pieces(job), JOB_PIECES_MAX);
+			       (unsigned long long) job_rate_depth(job) * job->queue_pairs, JOB_PIECES_MAX);
+	return 0;
+}
+
+static int validate_footprint(const struct job *job) {
+	const uint64_t least = message_lines(job) * LINE_BYTES * job->queue_pairs;
+
+	if (job->footprint && (job->footprint < least || job->footprint > SPAN_MAX))
+		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, a message of "
+			       "each of --queue-pairs %u; at most 1 TiB", (unsigned long long) job->footprint,
+			       (unsigned long long) least, job->queue_pairs);
 	return 0;
 }
 
@@ -320,5 +383,7 @@ int job_validate_rate(const struct job *job, const struct backend_facts *b) {
 		return failure(-EINVAL, EXIT_USAGE, "the message rate is of whole messages between two devices; "
 			       "several devices, batches, chunks and buffers belong to transfer");
 	r = validate_pairs(job, b);
-	return r < 0 ? r : validate_lists(job);
+	if (r == 0)
+		r = validate_lists(job);
+	return r < 0 ? r : validate_footprint(job);
 }

@@ -90,6 +90,12 @@ static int set_stride(struct job *job, const char *value) {
 	return parse_size(value, &job->stride_bytes);
 }
 
+static int set_footprint(struct job *job, const char *value) {
+	int r = parse_size(value, &job->footprint);
+
+	return r == 0 && job->footprint == 0 ? -ERANGE : r;
+}
+
 static int set_chunk(struct job *job, const char *value) {
 	return parse_size(value, &job->chunk_bytes);
 }
@@ -530,6 +536,11 @@ const struct option_entry job_members[] = {
 	{ .name = "huge", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set_job = set_huge, .of_job = true,
 	  .choices = huge_words },
+	{ .name = "footprint", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = FOR(RATE),
+	  .help = "Buffer of each thread at each end; its queue pairs share it, and take places in a pseudo-random "
+		  "order.", .fallback = "as much as the outstanding messages need", .type = OPTION_CUSTOM,
+	  .set_job = set_footprint, MEMBER(footprint),
+	  .accepts = "bytes, at least a message for each queue pair, such as 1G" },
 	{ .name = "bounce", .section = SECTION_MEMORY, .commands = MEASURE,
 	  .help = "Copy each message of a GPU through host memory; the copy is part of the measured time.",
 	  .type = OPTION_FLAG, MEMBER(bounce) },

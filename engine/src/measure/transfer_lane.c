@@ -149,16 +149,18 @@ void lane_resolve(struct lane *l, uint32_t piece) {
 
 /* Each queue pair has memory of its own, in which its messages go round. */
 static void place_messages(struct lane *l, uint32_t channel) {
-	const uint32_t slots = job_rate_slots(&l->job), places = job_rate_places(&l->job);
-	const uint64_t stride = job_largest_size(&l->job);
+	const uint32_t slots = job_rate_slots(&l->job);
 	struct channel *c = l->channels + channel;
+	struct places places;
 
+	job_rate_places(&l->job, &places);
 	c->first = c->next = channel * slots;
 	c->end = c->first + slots;
 	c->under = c->unsignalled = 0;
 	for (uint32_t i = 0; l->run.role == ROLE_CLIENT && i < slots; i++)
 		c->session->backend->lanes->place(c->session, c->first + i, c->in_session,
-						  (channel * places + i % places) * stride, l->transfer->shape.size);
+						  place_offset(&places, channel, i % places.n),
+						  l->transfer->shape.size);
 }
 
 void lane_prepare(struct lane *l) {

@@ -46,7 +46,7 @@ static int map_pages(uint64_t length, uint64_t huge, void **ret) {
 		return huge_failure("/sys", huge, length, errno);
 	if (p == MAP_FAILED)
 		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for the buffers: %s; "
-			       "lower --size, --outstanding, or for transfers --batch, --stride or --threads",
+			       "lower --footprint, --size, --outstanding, --batch, --stride or --threads",
 			       (unsigned long long) (length >> 20), strerror(errno));
 	*ret = p;
 	return 0;

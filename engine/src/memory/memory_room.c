@@ -21,7 +21,8 @@ int room_take(uint64_t length) {
 	room_give(length);
 	return failure(-ENOMEM, EXIT_HOST,
 		       "the job's buffers take more than the %llu KiB of 'perch serve --max-memory'; "
-		       "lower --size, --outstanding, --batch or --threads", (unsigned long long) (limit >> 10));
+		       "lower --footprint, --size, --outstanding, --batch or --threads",
+		       (unsigned long long) (limit >> 10));
 }
 
 void room_give(uint64_t length) {
@@ -48,6 +49,6 @@ int room_check(const char *meminfo, uint64_t length) {
 	if (length <= free)
 		return 0;
 	return failure(-ENOMEM, EXIT_HOST, "the buffers take %llu MiB and this host has %llu MiB available; "
-		       "lower --size, --outstanding, or for transfers --batch, --stride or --threads",
+		       "lower --footprint, --size, --outstanding, --batch, --stride or --threads",
 		       (unsigned long long) (length >> 20), (unsigned long long) (free >> 20));
 }

@@ -34,19 +34,20 @@ uint32_t verbs_rate_receives(const struct verbs_session *v) {
 
 /* Each list of receives is as long as this one. */
 static int lend_list(struct verbs_session *v, struct verbs_queue *q, uint32_t n) {
-	const uint32_t places = job_rate_places(v->job);
 	const uint64_t bytes = job_largest_size(v->job);
 	struct ibv_recv_wr wr[LEND_MAX], *bad;
 	struct ibv_sge sge[LEND_MAX];
+	struct places places;
 	int e;
 
+	job_rate_places(v->job, &places);
 	for (uint32_t i = 0; i < n; i++) {
 		sge[i] = (struct ibv_sge) {
-			.addr = (uintptr_t) v->arena.rx + (q->number * places + q->place) * bytes,
+			.addr = (uintptr_t) v->arena.rx + place_offset(&places, q->number, q->place),
 			.length = (uint32_t) bytes,
 			.lkey = v->rx_key,
 		};
-		if (++q->place == places)
+		if (++q->place == places.n)
 			q->place = 0;
 		wr[i] = (struct ibv_recv_wr) { .wr_id = VERBS_ID_RECEIVE | q->number, .sg_list = sge + i, .num_sge = 1,
 					       .next = i + 1 < n ? wr + i + 1 : NULL };
