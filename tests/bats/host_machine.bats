@@ -52,7 +52,7 @@ whole() {
   assert_equal "$(jq -c '[.[] | select(.status == "bad" or .status == "unknown") | .id]' findings.json)" "[]"
   local id
   for id in hugepages-2m hugepages-2m-local transparent-hugepages numa-balancing memory-errors memlock governor energy-preference turbo idle-states smt \
-    isolated-cpus irqbalance module-ib-uverbs module-rdma-ucm driver rdma-nodes iommu sysctl-net-core-rmem-max sysctl-net-ipv4-tcp-rmem firewall clock \
+    isolated-cpus isolation irqbalance module-ib-uverbs module-rdma-ucm driver rdma-nodes iommu sysctl-net-core-rmem-max sysctl-net-ipv4-tcp-rmem firewall clock \
     pcie-log pcie-log-others hardware-log link-flaps; do
     assert_equal "$id $(status_of $id)" "$id ok"
   done
@@ -217,7 +217,7 @@ CASES
   run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "hosts/machine" as m;
     def at($name; $off; $kept): {host: {name: $name, wanted: {}}, raw: ($raw[0] | .commands.clock.stdout = (1795262398.5 + $off | tostring)
       | if $kept then . else .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1 end)};
-    def told(hosts): [m::between([hosts]) | [.host, .status, .found]];
+    def told(hosts): [m::between([hosts]) | select(.id == "machine-clock-skew") | [.host, .status, .found]];
     told(at("a"; 0.25; true), at("b"; 0.5; true)),
     told(at("a"; 0; false), at("b"; 0; false), at("c"; -40; true)),
     told(at("a"; 0; false), at("b"; 3600; false)),
@@ -230,6 +230,51 @@ CASES
 [["b","unknown","5.00 s ahead of the median of 2 hosts and the controller, or a slow connection"]]
 [[null,"ok","at most 5.00 s from the median"]]
 [["b","unknown","its clock was not compared with the controller'\''s"]]
+[]'
+}
+
+@test "isolation, memory modules, and who shares the devices" {
+  cases "$FIXTURES/machine-amd.json" <<'CASES'
+isolation = ok = .
+isolation = bad = .files["/proc/cmdline"] |= sub("irqaffinity=[^ ]* "; "")
+isolation = bad = .files["/proc/cmdline"] |= sub("irqaffinity=0-7,"; "irqaffinity=0-8,")
+isolation = bad = .files["/sys/devices/system/cpu/nohz_full"] = "8-14"
+isolation = bad = .files["/sys/devices/system/cpu/nohz_full"] = "(null)"
+isolation = not_applicable = .files["/sys/devices/system/cpu/isolated"] = ""
+numa-distances = unknown = del(.files["/sys/devices/system/node/node0/distance"], .files["/sys/devices/system/node/node1/distance"])
+memory-modules = unknown = .commands["memory-modules"] = {"argv": ["dmidecode"], "exit": 1, "stdout": "", "stderr": "Permission denied"}
+memory-modules = unknown = .commands["memory-modules"].stdout = "# No SMBIOS nor DMI entry point found, sorry."
+virtual-functions = info = .files["/sys/class/infiniband/mlx5_0/device/sriov_numvfs"] = "4"
+virtual-functions = unknown = .files["/sys/class/infiniband/mlx5_0/device/sriov_numvfs"] = "x"
+rdma-namespaces = info = .files["/sys/module/ib_core/parameters/netns_mode"] = "N"
+rdma-namespaces = unknown = .files["/sys/module/ib_core/parameters/netns_mode"] = "?"
+partitions = info = .files["/sys/class/infiniband/mlx5_0/ports/1/pkeys/0"] = "0xffff"
+CASES
+  judge "$FIXTURES/machine-amd.json" '.files["/sys/class/infiniband/mlx5_0/ports/1/pkeys/0"] = "0xffff" | .files["/sys/class/infiniband/mlx5_0/ports/1/pkeys/7"] = "0x8001"
+    | .commands["memory-modules"].stdout |= sub("4800 MT/s\n\nHandle 0x0041"; "4400 MT/s\n\nHandle 0x0041") | .files["/sys/class/infiniband/mlx5_0/device/sriov_numvfs"] = "4"'
+  whole
+  assert_equal "$(found_of partitions)" "port 1: 0x8001, 0xffff"
+  assert_equal "$(found_of memory-modules)" "1 x 64 GB DDR5 at 4400 MT/s, 1 x 64 GB DDR5 at 4800 MT/s; 1 empty"
+  assert_equal "$(found_of virtual-functions) $(found_of rdma-namespaces)" "4 of 16 shared"
+  # of a host on which nothing is isolated, the other kernel's words
+  judge "$FIXTURES/machine-amd.json" '.files["/proc/cmdline"] = "isolcpus=8-15 rcu_nocbs=8-15" | .files["/sys/devices/system/cpu/nohz_full"] = ""'
+  assert_equal "$(found_of isolation)" "8-15: missing: nohz_full, irqaffinity"
+}
+
+@test "neighbour tables are large enough for all hosts and rails of a fabric" {
+  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "hosts/machine" as m;
+    def of($n; $rails; $v4; $v6): [range($n) | {host: {name: "h\(.)", fabric: "roce", wanted: {}, devices: [range($rails) | {name: "mlx5_\(.)"}]},
+      raw: ($raw[0] | .files["/proc/sys/net/ipv4/neigh/default/gc_thresh3"] = $v4 | .files["/proc/sys/net/ipv6/neigh/default/gc_thresh3"] = $v6)}];
+    def told(hosts): [m::between(hosts) | select(.id == "machine-neighbours") | [.status, .severity, .found, .wanted]] | unique;
+    told(of(64; 8; "1024"; "1024")), told(of(65; 8; "1024"; "1024")), told(of(501; 2; "4096"; "2003")), told(of(501; 2; "2004"; "2004")),
+    told(of(2; 1; null; "1024")), told(of(2; 1; "1024"; null)), told(of(2; 0; "3"; "4")), told(of(1; 8; "1"; "1"))'
+  assert_output '[["ok","advisory","IPv4 1,024, IPv6 1,024","at least 1,024: twice 64 hosts x 8 rails"]]
+[["bad","advisory","IPv4 1,024, IPv6 1,024","at least 1,040: twice 65 hosts x 8 rails"]]
+[["bad","required","IPv4 4,096, IPv6 2,003","at least 2,004: twice 501 hosts x 2 rails"]]
+[["ok","required","IPv4 2,004, IPv6 2,004","at least 2,004: twice 501 hosts x 2 rails"]]
+[["unknown","advisory","IPv4 cannot be read, IPv6 1,024","at least 4: twice 2 hosts x 1 rail"]]
+[["ok","advisory","IPv4 1,024","at least 4: twice 2 hosts x 1 rail"]]
+[["bad","advisory","IPv4 3, IPv6 4","at least 4: twice 2 hosts x 1 rail"]]
 []'
 }
 

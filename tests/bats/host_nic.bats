@@ -27,7 +27,7 @@ topic() {
   assert_output "$2 cases"
 }
 
-@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 34; }
+@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 36; }
 
 @test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 12; }
 

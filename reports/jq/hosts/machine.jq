@@ -7,6 +7,7 @@ import "hosts/machine_firewall" as firewall;
 import "hosts/machine_clock" as clock;
 import "hosts/machine_log" as log;
 import "hosts/machine_log_drivers" as drivers;
+import "hosts/machine_sharing" as sharing;
 
 # The interfaces that other hosts' connections may come in by: those under test, of loopback lo; none is not known.
 def interfaces($raw; $host):
@@ -22,7 +23,7 @@ def has_soft($raw; $host):
 def findings($host):
   m::sane | . as $raw | log::log(.) as $log
   | memory::findings($host), cpu::findings($host), kernel::findings($host),
-    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log);
+    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log), sharing::findings($host);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
-def between($hosts): clock::between([$hosts[] | .raw |= m::sane]);
+def between($hosts): [$hosts[] | .raw |= m::sane] | . as $sane | clock::between($sane), sharing::between($sane);

@@ -169,6 +169,25 @@ def isolated($raw; $wanted):
         remedy: "Boot with isolcpus= and nohz_full=, or choose tuned's profile cpu-partitioning",
         source: "Linux, Documentation/admin-guide/kernel-parameters.txt, isolcpus, nohz_full" });
 
+# Whether isolated CPUs are free of what else the kernel runs on them: ticks, RCU callbacks, interrupts.
+def isolation($raw):
+  (m::file($raw; cpu + "isolated") // "" | cpu_list) as $isolated
+  | (m::file($raw; cpu + "nohz_full") | cpu_list) as $tickless
+  | (m::argument($raw; "rcu_nocbs") | if . == "all" then $isolated else cpu_list end) as $no_callbacks
+  | m::argument($raw; "irqaffinity") as $affinity
+  | [ (if $isolated - $tickless == [] then empty else "nohz_full" end),
+      # the kernel offloads callbacks of all tickless CPUs (Documentation/timers/no_hz.rst)
+      (if $isolated - $tickless - $no_callbacks == [] then empty else "rcu_nocbs" end),
+      (if $affinity != null and $isolated - ($affinity | cpu_list) == $isolated then empty else "irqaffinity" end) ] as $lacks
+  | m::finding("isolation";
+      { status: (if $isolated == [] then "not_applicable" elif $lacks == [] then "ok" else "bad" end),
+        found: (if $isolated == [] then "no CPU is isolated"
+                else "\(m::file($raw; cpu + "isolated")): " + if $lacks == [] then "no tick, no callbacks, no interrupts" else "missing: \($lacks | join(", "))" end end),
+        wanted: "nohz_full, rcu_nocbs and irqaffinity keep isolated CPUs free",
+        why: "the kernel's own work on an isolated core delays single messages: it shows in p99.9",
+        remedy: "Boot with nohz_full= and rcu_nocbs= of these CPUs, and irqaffinity= of the others (tuned: cpu-partitioning)",
+        source: "Linux, Documentation/admin-guide/kernel-parameters.txt; admin-guide/kernel-per-CPU-kthreads.rst" });
+
 # The programs that host-check looks for: null where others' processes cannot be seen.
 def programs($raw):
   m::file($raw; "/proc/*/comm")
@@ -246,4 +265,4 @@ def findings($host):
   . as $raw
   | ($host.wanted // {}) as $w
   | governor($raw; $w.governor), energy($raw; $w.energy_preference), turbo($raw; $w.turbo), frequency($raw), idle($raw; $w.idle_latency_us),
-    smt($raw; $w.smt), isolated($raw; $w.isolated_cpus), irqbalance($raw; $w.irqbalance), tuned($raw), model($raw), mitigations($raw), uncore($raw);
+    smt($raw; $w.smt), isolated($raw; $w.isolated_cpus), isolation($raw), irqbalance($raw; $w.irqbalance), tuned($raw), model($raw), mitigations($raw), uncore($raw);

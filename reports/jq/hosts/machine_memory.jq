@@ -93,6 +93,34 @@ def nodes($raw):
         remedy: "Set the same number of nodes per socket in each firmware (AMD: NPS, Intel: SNC)",
         source: "AMD, BIOS & Workload Tuning Guide, NUMA nodes per socket; Intel, Sub-NUMA clustering" });
 
+# How far each node's memory is: "10 21" a node, in the order of the nodes.
+def distances($raw):
+  [ $raw.files | keys_unsorted[] | capture("^(?<f>/sys/devices/system/node/node(?<n>[0-9]+)/distance)$") ] | sort_by(.n | tonumber)
+  | map(m::file($raw; .f) // "?") | join("; ") | . as $found
+  | m::finding("numa-distances";
+      { status: (if $found == "" then "unknown" else "info" end), value: (if $found == "" then null else $found end),
+        found: (if $found == "" then "cannot be read" else $found end),
+        why: "hosts whose nodes lie differently reach the NIC's memory differently", remedy: "Set NPS or SNC alike in each firmware",
+        source: "Linux, Documentation/ABI/stable/sysfs-devices-node, distance" });
+
+# dmidecode --type 17: a paragraph a slot, with "Size: 64 GB" or "No Module Installed" -> "16 x 64 GB DDR5 at 4800 MT/s; 8 empty"
+def modules($raw):
+  m::command($raw; "memory-modules") as $said
+  | [ $said.stdout | split("\n\n")[] | select(test("(^|\n)Memory Device\n"))
+      | def said($name): capture("\n\\s*" + $name + ": (?<v>[^\n]*\\S)").v // null;
+        { size: said("Size"), type: said("Type"), speed: (said("Configured (Memory|Clock) Speed") // said("Speed")) } ] as $slots
+  | [$slots[] | select(.size != null and (.size | test("^[0-9]+ [KMGT]B$")))] as $filled
+  | ( $filled | group_by([.size, .type, .speed])
+      | map("\(length) x \(.[0].size) \(.[0].type // "?") at \(.[0].speed // "?")") | sort | join(", ") ) as $text
+  | (($slots | length) - ($filled | length)) as $empty
+  | ($text + if $empty == 0 then "" else "; \($empty) empty" end) as $found
+  | m::finding("memory-modules";
+      { status: (if $filled == [] then "unknown" else "info" end), value: (if $filled == [] then null else $found end),
+        found: (if $filled != [] then $found elif $said.exit == 0 then "dmidecode names no module"
+                elif $said.exit == null then "dmidecode is not installed (package dmidecode)" else $said | m::refusal("dmidecode") end),
+        why: "an empty channel or a slower module takes its share of the memory's bandwidth",
+        remedy: "Put the same modules into the same slots of all hosts (dmidecode --type 17)", source: "dmidecode(8)" });
+
 def memory($raw):
   (m::file($raw; "/proc/meminfo") // "") as $text
   | ($text | capture("MemTotal: +(?<n>[0-9]+) kB").n // null | m::number) as $total
@@ -193,5 +221,5 @@ def findings($host):
   . as $raw
   | ($host.wanted // {}) as $wanted
   | hugepages($raw; "2m"; 2048; $wanted.hugepages_2m), hugepages($raw; "1g"; 1048576; $wanted.hugepages_1g),
-    transparent($raw; $wanted.transparent_hugepages), balancing($raw; $wanted.numa_balancing), nodes($raw), memory($raw),
+    transparent($raw; $wanted.transparent_hugepages), balancing($raw; $wanted.numa_balancing), nodes($raw), distances($raw), memory($raw), modules($raw),
     controllers($raw), own_limit($raw; $host + {$wanted}), configured($raw);

@@ -35,15 +35,16 @@ def path_mtu($raw; $d; $host):
   # an interface's MTU that nobody asked for excuses nothing on cards
   | ($host.scope == "hardware" and ($infiniband | not) and $host.wanted.path_mtu == null and $host.wanted.mtu == null and $most != null) as $full
   | ($host.wanted.path_mtu // if $infiniband or $full then $most else ([$allowed, $most | values] | min) end) as $wanted
-  | if $active == null then r::unknown(r::silent($raw; "verbs \($d.name)"))
+  | if $active == null then r::unknown(r::silent($raw; "verbs \($d.name)"; "ibverbs-utils"))
     else r::as_wanted($wanted; $active >= $wanted; "\($active)" + if $most == null then "" else " of \($most)" end; null) end
   | r::finding("path-mtu"; $d.name;
-      { severity: (if $active != null and ($full or $host.wanted.path_mtu != null) then "required" else "advisory" end),
+      # on cards without ibv_devinfo nobody knows: an MTU of 1500 on all hosts would pass
+      { severity: (if $host.wanted.path_mtu != null or $full or ($active == null and $d.rdma and $host.scope == "hardware") then "required" else "advisory" end),
         wanted: ($wanted | if . == null then null else tostring end),
         source: (if $host.wanted.path_mtu != null then "host_check_path_mtu" elif $infiniband or $full then "the port's own maximum (ibv_devinfo)"
                  else "Linux, include/rdma/ib_addr.h, iboe_get_mtu" end),
         why: "RDMA cuts messages at this size, whatever the interface could carry",
-        remedy: (if $active == null then "Install ibverbs-utils on the host, for ibv_devinfo"
+        remedy: (if $active == null then "Install the package of ibv_devinfo: ibverbs-utils, of Red Hat and SUSE libibverbs-utils"
                  elif $infiniband then "See the MTU of the other end and of the partition (ibportstate, opensm's partitions.conf)"
                  else "Raise the interface's MTU (host_tune_mtu: 4200 or more carries 4096), and bring the port down and up; or set host_check_path_mtu" end) });
 

@@ -91,6 +91,12 @@ def link($raw; $d):
                   // interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
+# Why nobody knows what a port could do: the tool that says it is not installed; null where it is.
+def unasked($raw; $d):
+  (if r::text($raw; $d.dir + "/link_layer") == "InfiniBand" then ["portinfo \($d.name)/\($d.port)", "infiniband-diags"]
+   else ["settings \($d.netdev)", "ethtool"] end) as [$name, $package]
+  | if r::command($raw; $name) | . != null and .exit == null then r::silent($raw; $name; $package) else null end;
+
 def speed($raw; $d; $host):
   link($raw; $d) as $link | $host.link_gbit_s as $wanted
   | (if $link.gbit == null then null
@@ -99,6 +105,8 @@ def speed($raw; $d; $host):
       if $host.scope != "hardware" then r::not_applicable("a software link has no speed")
       else r::unknown("neither sysfs nor ethtool reports a speed") end
     elif $wanted != null then r::either($link.gbit >= $wanted; $found; $link.gbit)
+    elif $link.most == null and $host.scope == "hardware" and unasked($raw; $d) != null then
+      r::result("unknown"; "\($found); the supported speed is not known: \(unasked($raw; $d))"; $link.gbit)
     else r::as_wanted($link.most; $link.gbit >= $link.most; $found; $link.gbit) end
   | r::finding("link-speed"; $d.name;
       { severity: "required", wanted: (($wanted // $link.most) | if . == null then null else "\(.) Gb/s" end),

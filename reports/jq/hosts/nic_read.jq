@@ -24,6 +24,10 @@ def silent($raw; $name):
         elif .exit == 124 or .exit == 137 then "\($tool) did not answer in time, and was stopped"
         else "\($tool): exit \(.exit): \([.stderr | trimmed] | .[0] // "nothing said" | .[0:120])" end end;
 
+# The same with the package that has the tool: "ethtool is not installed (package ethtool)".
+def silent($raw; $name; $package):
+  silent($raw; $name) | if endswith(" is not installed") then . + " (package \($package))" else . end;
+
 # A finding. $about: {severity, why, remedy, source} and, where there is one, wanted; input: {status, found, value}.
 def finding($id; $device; $about):
   { id: ("nic-" + $id), device: $device, status, severity: $about.severity, found, value,

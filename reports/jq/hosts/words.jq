@@ -13,6 +13,8 @@ def words:
     "machine-idle-states": ["CPUs wake fast enough", "CPU idle states are too deep"],
     "machine-smt": ["SMT is as wanted", "wrong SMT setting"],
     "machine-isolated-cpus": ["the intended CPUs are isolated", "wrong CPUs are isolated"],
+    "machine-isolation": ["isolated CPUs are free of the kernel's work", "the kernel still works on isolated CPUs"],
+    "machine-neighbours": ["neighbour tables are large enough", "neighbour tables are too small"],
     "machine-irqbalance": ["irqbalance is as wanted", "irqbalance is not as wanted"],
     "machine-firewall": ["the firewall lets the ports through", "the firewall closes ports of the test"],
     "machine-module-ib-uverbs": ["ib_uverbs is loaded", "ib_uverbs is not loaded"],

@@ -40,9 +40,10 @@ machine_memory() {
   local nodes=/sys/devices/system/node
   keep /proc/meminfo /proc/swaps $nodes/online \
     /sys/kernel/mm/hugepages/hugepages-{2048,1048576}kB/{nr,free}_hugepages \
-    $nodes/node*/hugepages/hugepages-{2048,1048576}kB/{nr,free}_hugepages \
+    $nodes/node*/hugepages/hugepages-{2048,1048576}kB/{nr,free}_hugepages $nodes/node*/distance \
     /sys/kernel/mm/transparent_hugepage/{enabled,defrag} \
     /sys/devices/system/edac/mc/mc*/{ce,ue}_count
+  ask memory-modules dmidecode --type 17
 }
 
 machine_processors() {
@@ -109,6 +110,17 @@ sysctl_file() {
   SYSCTL_FILE=/proc/sys/$SYSCTL_FILE
 }
 
+# machine_pkeys DEVICE: the partition keys of its InfiniBand ports that are in use; the table has room for hundreds
+machine_pkeys() {
+  local port path
+  for port in "$1"/ports/*; do
+    if ! line "$port/link_layer" || [ "$LINE" != InfiniBand ]; then continue; fi
+    for path in "$port"/pkeys/*; do
+      if line "$path" && [ "$LINE" != 0x0000 ]; then keep "$path"; fi
+    done
+  done
+}
+
 machine_kernel() {
   local name group device
   local -a sysctls=()
@@ -121,6 +133,8 @@ machine_kernel() {
     /proc/sys/net/core/{rmem_max,wmem_max,netdev_max_backlog,default_qdisc} \
     /proc/sys/net/ipv4/{tcp_rmem,tcp_wmem,tcp_congestion_control} "${sysctls[@]}" \
     /sys/class/dmi/id/{sys_vendor,product_name,bios_version,bios_date}
+  # who answers for whom in the network: a table that is full drops packets to hosts that it does not know
+  keep /proc/sys/net/ipv{4,6}/neigh/default/gc_thresh3 /sys/module/ib_core/parameters/netns_mode
   for name in /sys/class/iommu/*; do keep_link "$name"; done
   keep /sys/class/infiniband_verbs/abi_version /sys/class/misc/rdma_cm/abi_version
   for device in "${RDMA[@]}"; do
@@ -129,7 +143,8 @@ machine_kernel() {
     keep_link "$name/device"
     keep_link "$name/device/driver"
     keep_link "$name/device/iommu_group"
-    keep "$name/device/driver/module/version"
+    keep "$name/device/driver/module/version" "$name"/device/sriov_{num,total}vfs
+    machine_pkeys "$name"
     group=$(readlink "$name/device/iommu_group") && keep "/sys/kernel/iommu_groups/${group##*/}/type"
   done
   # what there is, and a mark where this user may read and write it

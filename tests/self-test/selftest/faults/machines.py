@@ -1,6 +1,7 @@
 """What machines say of their drivers, GPUs and tables, on five composed hosts that were checked."""
 
-from selftest.fault import PASS
+from selftest.edits import file_says, put
+from selftest.fault import INCONCLUSIVE, PASS
 from selftest.faults.hosts import LATELY, logged, on_beta
 
 SYNDROME = (
@@ -59,5 +60,26 @@ FAULTS = (
         "a program that hung in the kernel",
         logged(HUNG),
         word=PASS,
+    ),
+    on_beta(
+        "neighbours-few",
+        "machine-neighbours/beta",
+        "a neighbour table with too few entries",
+        file_says(("/proc/sys/net/ipv4/neigh/default/gc_thresh3", "9")),
+        word=PASS,
+    ),
+    on_beta(
+        "isolation-half",
+        "machine-isolation/beta",
+        "isolated processors that still have ticks",
+        file_says(("/sys/devices/system/cpu/nohz_full", "(null)")),
+        word=PASS,
+    ),
+    on_beta(
+        "no-ibv-devinfo",
+        "nic-path-mtu/beta/mlx5_0",
+        "a card without ibv_devinfo, which reads its path MTU",
+        put("commands.verbs mlx5_0.exit", None),
+        word=INCONCLUSIVE,
     ),
 )

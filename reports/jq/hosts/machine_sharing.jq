@@ -1,0 +1,64 @@
+# Who else can use the RDMA devices of a machine, and who is known to it: namespaces, virtual functions, partitions, neighbours.
+import "common" as c;
+import "hosts/machine_read" as m;
+
+# What is only shown, and compared between hosts.
+def shown($id; $device; $value; $found; $why; $source):
+  m::finding($id;
+    { $device, $value, $found, status: (if $value == null then "unknown" else "info" end), $why, $source,
+      remedy: "Set it alike on all hosts" });
+
+# ib_core's parameter follows `rdma system set netns` (drivers/infiniband/core/device.c, ib_devices_shared_netns).
+def namespaces($raw):
+  m::file($raw; "/sys/module/ib_core/parameters/netns_mode") as $mode
+  | select($mode != null)
+  | ({Y: "shared", N: "exclusive"}[$mode]) as $value
+  | shown("rdma-namespaces"; null; $value; $value // "cannot be read";
+      "exclusive devices are seen in one network namespace only, so containers may see none"; "rdma-system(8), netns");
+
+def virtual($raw):
+  $raw.files | keys_unsorted[] | capture("^/sys/class/infiniband/(?<d>[^/]+)/device/sriov_totalvfs$").d | . as $device
+  | "/sys/class/infiniband/\($device)/device/sriov_" as $sriov
+  | m::file_number($raw; $sriov + "numvfs") as $now | m::file_number($raw; $sriov + "totalvfs") as $most
+  | shown("virtual-functions"; $device; $now; if $now == null then "cannot be read" else "\($now) of \($most // "?")" end;
+      "virtual functions share the card's link and caches with the test"; "Linux, Documentation/ABI/testing/sysfs-bus-pci");
+
+# Bit 15 of a key is full membership (InfiniBand Architecture, volume 1, 10.9.2).
+def partitions($raw):
+  [ $raw.files | to_entries[] | select(.key | contains("/pkeys/"))
+    | (.key | capture("^/sys/class/infiniband/(?<device>[^/]+)/ports/(?<port>[0-9]+)/pkeys/(?<index>[0-9]+)$")) + {value: (.value | m::trimmed)} ]
+  | group_by([.device, .port])[]
+  | (map(.value // "?") | unique | join(", ")) as $keys
+  | shown("partitions"; "\(.[0].device)"; $keys; "port \(.[0].port): \($keys)";
+      "hosts reach each other only in a partition that both have, one of them as full member";
+      "InfiniBand Architecture, volume 1, partitioning; opensm's partitions.conf");
+
+def findings($host):
+  . as $raw | namespaces($raw), virtual($raw), partitions($raw);
+
+# ---- neighbours: what all hosts of a fabric need --------------------------------------------------------------------
+
+# Above this many hosts a table of the kernel's own size (1,024) is sure to be full with two NICs: Linux, net/ipv4/arp.c.
+def many: 500;
+
+# $hosts: [{host, raw}] of one fabric. Each interface may know each address of the others, with room for as many again.
+def between($hosts):
+  ($hosts | length) as $count
+  | ([$hosts[].host.devices // [] | length] | max) as $rails
+  | ($count * ([$rails, 1] | max) * 2) as $needed
+  | if $count < 2 or $hosts[0].host.fabric == "loopback" then empty
+    else
+      $hosts[] | .raw as $raw
+      | [ {name: "IPv4", path: "/proc/sys/net/ipv4/neigh/default/gc_thresh3"}, {name: "IPv6", path: "/proc/sys/net/ipv6/neigh/default/gc_thresh3"}
+          | .most = m::file_number($raw; .path) ] as $tables
+      # a kernel may have no IPv6
+      | [$tables[] | select(.name == "IPv4" or .most != null)] as $tables
+      | m::finding("neighbours";
+          { host: .host.name, severity: (if $count > many then "required" else "advisory" end),
+            status: (if any($tables[]; .most == null) then "unknown" elif all($tables[]; .most >= $needed) then "ok" else "bad" end),
+            found: ($tables | map("\(.name) \(.most | if . == null then "cannot be read" else c::whole end)") | join(", ")),
+            wanted: "at least \($needed | c::whole): twice \($count) hosts x \([$rails, 1] | max | c::plural("rail"))",
+            why: "a full neighbour table drops packets to hosts that it does not know: connections fail at random",
+            remedy: "Set host_tune_sysctls: {net.ipv4.neigh.default.gc_thresh3: \($needed)}, of ipv6, too, and gc_thresh2 below it",
+            source: "Linux, Documentation/networking/ip-sysctl.rst, neigh/default/gc_thresh3" })
+    end;
