@@ -31,7 +31,7 @@ from selftest.edits import (
     substitute,
 )
 from selftest.faults.hosts import BRIDGE, CARD, HALF_RATE, half_uplink, no_pfc
-from selftest.faults.links import EXCHANGED, FEC_OFF
+from selftest.faults.links import DARK, EXCHANGED, FEC_OFF
 from selftest.files import Document, document
 from selftest.paths import FIXTURES
 from selftest.runs import fabric_plan, noise
@@ -212,6 +212,9 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "hosts on which nobody can read neighbours": (
         "INCONCLUSIVE", "host_check/nic-neighbour/alpha/mlx5_0", (edit(ALL, without("lldp")),),
+    ),
+    "a module that receives too little light": (
+        "FAIL", "host_check/nic-module-levels/beta/enp1s0", (edit(BETA, DARK),),
     ),
     "an MTU of 1500 on one host": (
         "FAIL", "host_check/nic-path-mtu-ends/beta/mlx5_0", (edit(BETA, mtu_1500),),

@@ -49,6 +49,7 @@ def words:
     "nic-fec-blocks": ["FEC corrects all blocks", "FEC cannot correct all blocks"],
     "nic-neighbour": ["each link has one neighbour", "a link has several neighbours"],
     "nic-cabling": ["each rail is on the leaf of its rail", "a rail is cabled to another leaf"],
+    "nic-module-levels": ["the module is within its own limits", "the module is outside its own limits"],
     "nic-link-width": ["each link has all its lanes", "a link lacks lanes"],
     "nic-subnet-manager": ["a subnet manager serves each port", "a port has no subnet manager"],
     "nic-port-errors": ["port errors are below the limits", "too many port errors"],

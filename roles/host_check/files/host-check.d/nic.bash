@@ -90,7 +90,10 @@ nic_interface() {
   nic_ethtool "coalescing $1" -c "$1"
   nic_ethtool "features $1" -k "$1"
   nic_carriers "$1"
-  for lower in "${CARRIERS[@]}"; do nic_fec fec "$lower"; done
+  for lower in "${CARRIERS[@]}"; do
+    nic_fec fec "$lower"
+    ask "module $lower" ethtool -m "$lower"
+  done
 }
 
 # nic_interrupts FUNCTION: each interrupt's name and the processors that it goes to. The name is a directory beside the

@@ -3,7 +3,7 @@
 import re
 
 from selftest.edits import Change, edit, says, says_json, substitute
-from selftest.fault import FAIL, INCONCLUSIVE, fault
+from selftest.fault import FAIL, INCONCLUSIVE, PASS, fault
 from selftest.faults.hosts import BETA, on_beta
 from selftest.files import Document
 
@@ -24,6 +24,15 @@ EXCHANGED = says(
     "lldp",
     lambda text: re.sub("leaf([12])|(?<=10:00:0)[12]", lambda at: _OTHER[at.group()], text),
 )
+
+
+def module(pattern: str, replacement: str) -> Change:
+    """What the module of the first card says."""
+    return says("module enp1s0", substitute(pattern, replacement))
+
+
+#: Receives on its third lane a fiftieth of the light that it needs.
+DARK = module(r"(power\(Channel 3\) +: ).*", r"\g<1>0.0009 mW / -30.46 dBm")
 
 
 def second_neighbour(answer: Document) -> None:
@@ -63,6 +72,33 @@ FAULTS = (
         "a host that lacks ethtool to tell its FEC",
         not_installed("fec enp1s0"),
         word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "module-dark",
+        "nic-module-levels/beta/enp1s0",
+        "a lane that receives too little light",
+        DARK,
+    ),
+    on_beta(
+        "module-warm",
+        "nic-module-levels/beta/enp1s0",
+        "a module that is warmer than its own warning",
+        module("47.11 degrees C", "72.00 degrees C"),
+        word=PASS,
+    ),
+    on_beta(
+        "module-unread",
+        "nic-module/beta/enp1s0",
+        "a host that lacks ethtool to tell its modules",
+        not_installed("module enp1s0"),
+        word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "module-differs",
+        "differs-nic-module/beta/enp1s0",
+        "a module of another kind than the other hosts'",
+        module("MMA1B00-C100D", "MFA1A00-C005"),
+        word=PASS,
     ),
     fault(
         "cables-exchanged",
