@@ -59,10 +59,30 @@ on_bare() {
   play 0
   run_expecting 0 chroot root /opt/perch/bin/perch --version
   assert_line --regexp "^backends: tcp.* ofi"
-  run_expecting 0 chroot root sh -ec 'for program in jq iperf3 iperf ss pgrep fi_info ib_send_lat; do command -v "$program"; done'
+  run_expecting 0 chroot root sh -ec 'for program in jq iperf3 iperf ss pgrep fi_info ib_send_lat ibv_devinfo smpquery ethtool
+    do command -v "$program"; done'
 
   play 0
   assert_output --regexp "bare .*changed=0 "
+  measured
+}
+
+# The system as two hosts over loopback: its agents walk a plan, and what they leave is judged.
+measured() {
+  cat >suite.yml <<'YAML'
+name: tiny
+title: A suite of seconds
+tests:
+  - {name: tcp-latency, title: TCP latency, tool: perch, backend: tcp, kind: latency, params: {size: 64, duration: 200ms}}
+  - {name: iperf3, title: iperf3, tool: iperf3, kind: bandwidth, params: {size: 128K, duration: 1s}}
+YAML
+  sed 's/^    bare: .*/    alpha: {ansible_host: 192.0.2.9, perch_address: 127.0.0.1}\n    beta: {ansible_host: 192.0.2.8, perch_address: 127.0.0.2}/' \
+    hosts.yml >two.yml
+  LIMIT=600 run_expecting 0 env ANSIBLE_CONFIG="$TOP/ansible.cfg" LC_ALL=C.UTF-8 ansible-playbook -i two.yml "$TOP/playbooks/site.yml" \
+    -e plan_suite_file="$PWD/suite.yml" -e plan_runs_dir="$PWD/runs" -e plan_limits=local -e engine_install=false \
+    -e "{\"perch_fabric\": \"loopback\", \"perch_backends\": [\"tcp\"], \"perch_port\": $(free_port), \"perch_iperf3_port\": $(free_port)}" \
+    -e "{\"agent_install_dir\": \"/opt/perch/{{ inventory_hostname }}\", \"agent_engine\": \"/opt/perch/bin/perch\"}"
+  assert_json runs/latest/verdict.json '.verdict == "PASS" and .coverage.measured == 2'
 }
 
 @test "a bare Debian 12 gets packages and engine in one run" { on_bare bookworm; }
