@@ -1,6 +1,11 @@
-"""A pytest plugin: `pytest --tap` prints TAP in place of pytest's own report, with xdist, too."""
+"""A pytest plugin: `pytest --tap` prints TAP in place of pytest's own report, with xdist, too.
+
+At the end it names the files whose tests took longest.
+"""
 
 from __future__ import annotations
+
+from collections import defaultdict
 
 import pytest
 
@@ -17,12 +22,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Tap(), "tap")
 
 
+#: Files that are named.
+LONGEST = 20
+
+
 class Tap:
     """Prints a test's line when all of its phases have ended; a fault's text comes before it."""
 
     def __init__(self) -> None:
         self.printed = 0
         self.phases: dict[str, list[pytest.TestReport]] = {}
+        self.seconds: dict[str, float] = defaultdict(float)
 
     def line(self, outcome: str, name: str, text: str = "") -> None:
         for said in text.splitlines():
@@ -37,6 +47,7 @@ class Tap:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         phases = self.phases.setdefault(report.nodeid, [])
         phases.append(report)
+        self.seconds[report.location[0]] += report.duration
         if report.when not in ("setup", "call"):  # the teardown, or xdist's word for a dead worker
             self.test(report.nodeid, self.phases.pop(report.nodeid))
 
@@ -52,5 +63,7 @@ class Tap:
             self.line("ok", name)
 
     def pytest_sessionfinish(self) -> None:
+        for file in sorted(self.seconds, key=self.seconds.__getitem__, reverse=True)[:LONGEST]:
+            print(f"# {self.seconds[file]:.0f} s: {file}")
         # a test that did not end is planned, and has no line
         print(f"1..{self.printed + len(self.phases)}", flush=True)
