@@ -42,21 +42,26 @@ static void test_every_failed_completion_reaches_the_caller(void **state) {
 /* A queue pair that is broken refuses the next message: the reason is still the completion that broke it. */
 static void test_post_after_a_failure_says_the_first_reason(void **state) {
 	struct job job = verbs_job(OP_WRITE);
-	int e;
 
 	(void) state;
-	open_pair(&job);
-	failure_reset();
-	fake.next_status = IBV_WC_RETRY_EXC_ERR;
-	assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
-					    &(struct work) { .op = OP_WRITE, .size = 64 }), 0);
-	fake_fail(FAKE_POST_SEND, EIO, 0);
-	e = pair.backend->post(pair.ends[ROLE_CLIENT].session,
-			       &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64 });
-	assert_true(e < 0 && e != -EAGAIN);
-	assert_non_null(strstr(failure_text(), "retries exceeded"));
-	assert_int_equal(failure_code(), EXIT_PEER);
-	close_pair();
+	for (int wr = 0; wr < 2; wr++) {
+		int e;
+
+		verbs_pair_devices();
+		fake.devices[0].no_wr = fake.devices[1].no_wr = !wr;
+		open_pair(&job);
+		failure_reset();
+		fake.next_status = IBV_WC_RETRY_EXC_ERR;
+		assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session,
+						    &(struct work) { .op = OP_WRITE, .size = 64 }), 0);
+		fake_fail(wr ? FAKE_WR_COMPLETE : FAKE_POST_SEND, EIO, 0);
+		e = pair.backend->post(pair.ends[ROLE_CLIENT].session,
+				       &(struct work) { .op = OP_WRITE, .slot = 1, .size = 64 });
+		assert_true(e < 0 && e != -EAGAIN);
+		assert_non_null(strstr(failure_text(), "retries exceeded"));
+		assert_int_equal(failure_code(), EXIT_PEER);
+		close_pair();
+	}
 }
 
 /* A queue that is flushed may report that before what broke it: the cause is told, wherever it stands. */
@@ -144,6 +149,12 @@ static void test_a_receiver_asks_its_own_port_at_the_time_out(void **state) {
 	}
 }
 
+/* A queue pair that cannot be made with the ibv_wr calls is made without: only then is it an error. */
+static void devices_without_wr(void) {
+	verbs_pair_devices();
+	fake.devices[0].no_wr = fake.devices[1].no_wr = true;
+}
+
 /* Every call, failing at its first, second... use: an error that is said, of this host, and nothing left behind. */
 static void test_every_call_may_fail(void **state) {
 	static const enum fake_call calls[] = { FAKE_GET_DEVICE_LIST, FAKE_OPEN_DEVICE, FAKE_QUERY_DEVICE,
@@ -162,7 +173,7 @@ static void test_every_call_may_fail(void **state) {
 			job.completion = COMPLETION_EVENT;
 			job.verbs.srq = true;
 			job.queue_pairs = 3;
-			verbs_pair_devices();
+			devices_without_wr();
 			open_pair(&job);
 			uses = fake.calls[calls[c]];
 			close_pair();
@@ -170,7 +181,7 @@ static void test_every_call_may_fail(void **state) {
 			for (unsigned skip = 0; skip < uses; skip++) {
 				int e;
 
-				verbs_pair_devices();
+				devices_without_wr();
 				/* else another device would do */
 				(void) copy_string(job.device, sizeof(job.device), "left0");
 				(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
@@ -304,7 +315,7 @@ static void test_failures_while_running(void **state) {
 	assert_true(pair.backend->wait(s, &c, 1, NSEC_PER_MSEC) < 0);
 	assert_non_null(strstr(failure_text(), "right0"));
 	failure_reset();
-	fake_fail(FAKE_POST_SEND, ENODEV, 0);
+	fake_fail(FAKE_WR_COMPLETE, ENODEV, 0);
 	assert_true(pair.backend->post(pair.ends[ROLE_CLIENT].session,
 				       &(struct work) { .op = OP_SEND, .size = 64, .flush = true }) < 0);
 	assert_non_null(strstr(failure_text(), "left0"));

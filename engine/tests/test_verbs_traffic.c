@@ -99,16 +99,47 @@ static void check_stream(const struct job *job, uint64_t count) {
 	close_pair();
 }
 
+/* One operation on one kind of connection, by the ibv_wr calls where `wr`, and by nothing else. */
+static void check_operation(enum connection connection, enum op op, int64_t inlined, bool wr) {
+	struct job job = verbs_job(op);
+	unsigned rung = fake.calls[FAKE_WR_COMPLETE], sent = fake.calls[FAKE_POST_SEND];
+
+	job.verbs.connection = connection;
+	job.verbs.inline_bytes = inlined;
+	check_stream(&job, 103);
+	assert_int_equal(fake.calls[FAKE_WR_COMPLETE] > rung, wr);
+	assert_int_equal(fake.calls[FAKE_POST_SEND] > sent, !wr);
+}
+
+/* Bandwidth posts messages that are only payload by the ibv_wr calls, where the device has them. */
 static void test_every_operation_of_every_connection(void **state) {
 	(void) state;
-	for (int connection = 0; connection < CONNECTION_MAX; connection++)
-		for (int op = 0; op <= OP_COMPARE_SWAP; op++) {
-			struct job job = verbs_job((enum op) op);
+	for (int has_wr = 0; has_wr < 2; has_wr++)
+		for (int connection = 0; connection < CONNECTION_MAX; connection++)
+			for (int op = 0; op <= OP_COMPARE_SWAP; op++) {
+				const bool pushes = op != OP_READ && !op_is_atomic((enum op) op);
+				const bool plain = op == OP_WRITE || op == OP_READ || op == OP_SEND;
+				const bool wr = has_wr && plain && connection != CONNECTION_UD;
 
-			job.verbs.connection = (enum connection) connection;
-			if (connection_has_op(job.verbs.connection, job.op))
-				check_stream(&job, 103);
-		}
+				fake.devices[0].no_wr = fake.devices[1].no_wr = !has_wr;
+				if (!connection_has_op((enum connection) connection, (enum op) op))
+					continue;
+				check_operation((enum connection) connection, (enum op) op, 0, wr);
+				if (pushes)
+					check_operation((enum connection) connection, (enum op) op, 64, wr);
+			}
+}
+
+/* A ping-pong answers one message with one: it prepares them, and posts them as they are. */
+static void test_latency_posts_what_is_prepared(void **state) {
+	struct job job = verbs_job(OP_SEND);
+
+	(void) state;
+	job.kind = KIND_LATENCY;
+	job.outstanding = 1;
+	open_pair(&job);
+	assert_int_equal(fake.calls[FAKE_CREATE_QP_EX], 0);
+	close_pair();
 }
 
 static void test_moderation_batches_and_queue_pairs(void **state) {
@@ -523,6 +554,7 @@ static void test_gids_that_cannot_reach_each_other(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_every_operation_of_every_connection, setup),
+		cmocka_unit_test_setup(test_latency_posts_what_is_prepared, setup),
 		cmocka_unit_test_setup(test_moderation_batches_and_queue_pairs, setup),
 		cmocka_unit_test_setup(test_a_thousand_queue_pairs, setup),
 		cmocka_unit_test_setup(test_no_slot_is_written_again_before_it_was_looked_at, setup),

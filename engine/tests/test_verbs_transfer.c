@@ -272,17 +272,6 @@ static void test_devices_without_the_calls(void **state) {
 	refused(&job, "left0: cannot make queue pair 2 of 3: Cannot allocate memory");
 }
 
-/* Other jobs keep the calls that they have always had. */
-static void test_bandwidth_posts_as_before(void **state) {
-	struct job job = verbs_job(OP_WRITE);
-
-	(void) state;
-	open_pair(&job);
-	assert_null(pair.ends[ROLE_CLIENT].session->post_api);
-	assert_int_equal(fake.calls[FAKE_CREATE_QP_EX], 0);
-	close_pair();
-}
-
 static void test_inline_only_where_it_is_asked_for(void **state) {
 	(void) state;
 	for (int wr = 0; wr < 2; wr++)
@@ -442,7 +431,6 @@ int main(void) {
 		cmocka_unit_test_setup(test_a_list_that_must_wait_is_rung, setup),
 		cmocka_unit_test_setup(test_what_the_device_takes_at_a_time, setup),
 		cmocka_unit_test_setup(test_devices_without_the_calls, setup),
-		cmocka_unit_test_setup(test_bandwidth_posts_as_before, setup),
 		cmocka_unit_test_setup(test_inline_only_where_it_is_asked_for, setup),
 		cmocka_unit_test_setup(test_what_was_complete_before_a_failure, setup),
 		cmocka_unit_test_setup(test_a_device_that_vanishes_quietly, setup),

@@ -95,10 +95,12 @@ static void describe(struct verbs_session *v) {
 }
 
 static int allocate(struct verbs_session *v) {
-	v->requests = calloc(v->slots, sizeof(*v->requests));
-	v->places = calloc(v->slots, sizeof(*v->places));
+	if (!verbs_has_moves(v)) {
+		v->requests = calloc(v->slots, sizeof(*v->requests));
+		v->places = calloc(v->slots, sizeof(*v->places));
+	}
 	v->channels = calloc(v->slots, sizeof(*v->channels));
-	if (!v->requests || !v->places || !v->channels)
+	if (!v->channels || (!verbs_has_moves(v) && !(v->requests && v->places)))
 		return failure(-ENOMEM, EXIT_HOST, "verbs: out of memory for %u slots; lower --outstanding", v->slots);
 	for (uint32_t slot = 0; slot < v->slots; slot++)
 		v->channels[slot] = (uint16_t) job_channel(v->job, slot);
@@ -134,7 +136,7 @@ static int open_all(struct verbs_session *v, const struct open_arguments *a) {
 		r = verbs_memory_open(v);
 	if (r == 0)
 		r = verbs_queues_open(v);
-	if (r == 0 && job_has_lanes(a->job) && a->role == ROLE_CLIENT)
+	if (r == 0 && verbs_has_moves(v))
 		r = verbs_transfer_open(v);
 	if (r == 0)
 		r = a->job->verbs.rdma_cm ? verbs_cm_open(v, a->local) : verbs_init_queues(v);

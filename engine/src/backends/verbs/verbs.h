@@ -10,8 +10,7 @@
  *     verbs_connect.c   brings the queue pairs to "ready to send" with what the peer's address says
  *     verbs_cm.c        the same by the connection manager (--rdma-cm)
  *     verbs_data.c      the hot path: begin, post, post_receive, poll, wait
- *     verbs_transfer.c  place, and post of transfers: by linked lists where the device has nothing better,
- *     verbs_wr.c        else by the ibv_wr calls
+ *     verbs_transfer.c  place, and post of messages that are only payload, by the ibv_wr calls or linked lists
  *     verbs_rate.c      lists of message rates, their completions, and receives with credits
  *     verbs_device.c    which device, port and GID (verbs_device.h)
  *     verbs_error.c     errors in words (verbs_error.h)
@@ -56,9 +55,9 @@ struct verbs_queue {
 	uint32_t head, tail;
 	uint32_t unsignalled;                   /* posted since the last signalled one */
 	struct ibv_send_wr *first, *last;       /* a post list under construction; NULL: none */
-	struct ibv_qp_ex *wr;                   /* lanes, ibv_wr calls: the same queue pair; else NULL */
+	struct ibv_qp_ex *wr;                   /* moves, ibv_wr calls: the same queue pair; else NULL */
 	bool building;                          /* ibv_wr_start() is waiting for its ibv_wr_complete() */
-	struct ibv_send_wr *requests;           /* lanes, linked lists: one for each place of the ring; */
+	struct ibv_send_wr *requests;           /* moves, linked lists: one for each place of the ring; */
 	struct ibv_sge *places;                 /* the same */
 	uint32_t number;                        /* its place among the queue pairs */
 	uint64_t arrivals;                      /* in this phase, with immediate data */
@@ -73,7 +72,7 @@ struct verbs_queue {
 	uint32_t remote_number;                 /* the peer's queue pair */
 };
 
-/* One message of a transfer or a rate: all that its post needs beside what is the same for all of them. */
+/* One message that is only payload: all that its post needs beside what is the same for all of them. */
 struct verbs_move {
 	uint64_t offset;                        /* into this end's memory and the peer's */
 	uint32_t bytes;
@@ -90,9 +89,10 @@ struct verbs_session {
 	struct verbs_queue *queues;
 	struct ibv_send_wr *requests;           /* one a slot, prepared when a phase begins */
 	struct ibv_sge *places;                 /* one a slot */
-	uint16_t *channels;                     /* one a slot: its queue pair */
-	/* lanes, one a slot, in the place of the three above; NULL: the target, and other jobs */
-	struct verbs_move *moves;
+	uint16_t *channels;                     /* one a slot: its queue pair; NULL: lanes */
+	struct verbs_move *moves;               /* one a slot, in the place of requests; NULL: verbs_has_moves() */
+	uint8_t *local;                         /* moves: the half that they leave from or land in, */
+	uint32_t local_key;                     /* and its key */
 	uint32_t tx_key, rx_key;                /* local ones of both halves */
 	uint32_t slots, ring_mask, send_depth;
 	uint32_t moderation;                    /* every Nth is signalled */
@@ -100,11 +100,12 @@ struct verbs_session {
 	bool silent;                            /* inline, and its completion tells nobody anything: none is reported */
 	bool immediate;                         /* arrivals carry the slot that was meant */
 	bool datagrams, reliable, lossy, atomics;
-	bool use_wr;                            /* lanes: by the ibv_wr calls */
+	bool use_wr;                            /* moves: by the ibv_wr calls */
 	bool counts;                            /* a rate: completions are counted, not looked at one by one */
 	bool credits;                           /* of sends, at their initiator */
 	/* what each arrival must have; 0: a write, whose length the initiator knows */
 	uint32_t received_bytes;
+	struct ibv_send_wr *bad;                /* ibv_post_send(3)'s; on the stack it would cost each post a guard */
 	struct ibv_wc completions[VERBS_POLL_BATCH];
 	unsigned next_completion, n_completions;        /* taken from the queue, and not yet handed out */
 
@@ -174,6 +175,7 @@ int verbs_access(enum op op, bool relaxed);
 uint32_t verbs_less_inline(uint32_t bytes);
 
 /* verbs_transfer.c */
+bool verbs_has_moves(const struct verbs_session *v);    /* whether all that this end posts is only payload */
 int verbs_transfer_open(struct verbs_session *v);       /* when there are queues */
 void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
 int verbs_transfer_post(struct verbs_session *v, const struct work *work);
@@ -185,16 +187,6 @@ uint32_t verbs_rate_receives(const struct verbs_session *v);    /* depth of a re
 int verbs_rate_lend(struct verbs_session *v);                   /* when the queues are connected */
 int verbs_rate_count(struct verbs_session *v, struct completion *ret, unsigned max);
 int verbs_post_list(struct session *s, const struct list *list);
-
-/* verbs_wr.c. A list ends with the doorbell, or is given up; positive, where an int: errno, as libibverbs has it. */
-/* NULL: errno */
-struct ibv_qp *verbs_wr_create(struct verbs_session *v, struct verbs_queue *q, struct ibv_qp_init_attr *attr);
-void verbs_wr_add(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, bool signalled);
-/* the same for n of them that follow each other, the last of them signalled; moves q->head */
-void verbs_wr_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m, uint32_t n,
-		   bool signalled);
-int verbs_wr_ring(struct verbs_queue *q);
-void verbs_wr_abort(struct verbs_queue *q);
 
 /* verbs_connect.c */
 int verbs_init_queues(struct verbs_session *v);         /* receives may be posted after it */

@@ -72,9 +72,12 @@ void verbs_begin(struct session *s, uint64_t size) {
 	bool inlined = size <= v->inline_bytes && !fetches(job->op);
 
 	if (job_has_lanes(job))
-		return; /* verbs_place() prepares, and no phase changes it */
+		return; /* lane_prepare() calls verbs_place(), and no phase changes it */
 	for (uint32_t slot = 0; slot < v->slots; slot++)
-		prepare(v, slot, size);
+		if (v->moves)
+			verbs_place(s, slot, v->channels[slot], arena_offset(&v->arena, slot), size);
+		else
+			prepare(v, slot, size);
 	v->send_flags = inlined ? IBV_SEND_INLINE : 0;
 	/* Inline data is copied when it is posted, and in a ping-pong the answer is the only completion that counts. */
 	v->silent = inlined && job->kind == KIND_LATENCY && (op_takes_receive(job->op) || s->stamps);
@@ -132,8 +135,7 @@ __attribute__((noinline, cold)) int verbs_post_failed(struct verbs_session *v, c
 
 /* Hands a post list to the device. */
 inline int verbs_ring_doorbell(struct verbs_session *v, struct verbs_queue *q) {
-	struct ibv_send_wr *bad;
-	int e = ibv_post_send(q->qp, q->first, &bad);
+	int e = ibv_post_send(q->qp, q->first, &v->bad);
 
 	q->first = q->last = NULL;
 	return likely(e == 0) ? 0 : verbs_post_failed(v, "message", e);

@@ -88,6 +88,36 @@ static uint32_t wanted_inline(const struct job *job) {
 	return most;
 }
 
+static uint64_t operation(enum op op) {
+	return op == OP_READ ? IBV_QP_EX_WITH_RDMA_READ : op == OP_SEND ? IBV_QP_EX_WITH_SEND
+		: IBV_QP_EX_WITH_RDMA_WRITE;
+}
+
+static struct ibv_qp *create_with_wr(struct verbs_session *v, struct verbs_queue *q, struct ibv_qp_init_attr *attr) {
+	struct ibv_qp_init_attr_ex a = {
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = v->pd,
+		.send_ops_flags = operation(v->job->op),
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(v->device.context, &a);
+
+	if (!qp)
+		return NULL;
+	q->wr = ibv_qp_to_qp_ex(qp);
+	if (!q->wr) {
+		(void) ibv_destroy_qp(qp);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	attr->cap = a.cap; /* what it really has */
+	return qp;
+}
+
 static struct ibv_qp *create_queue(struct verbs_session *v, struct verbs_queue *q, uint32_t inline_bytes) {
 	const struct ibv_qp_init_attr wanted = {
 		.send_cq = v->cq,
@@ -103,7 +133,7 @@ static struct ibv_qp *create_queue(struct verbs_session *v, struct verbs_queue *
 		},
 	};
 	struct ibv_qp_init_attr a = wanted;
-	struct ibv_qp *qp = v->use_wr ? verbs_wr_create(v, q, &a) : ibv_create_qp(v->pd, &a);
+	struct ibv_qp *qp = v->use_wr ? create_with_wr(v, q, &a) : ibv_create_qp(v->pd, &a);
 
 	/* Drivers refuse what they do not know in many ways: whether it was the ibv_wr calls is seen without them. */
 	if (!qp && v->use_wr && q->number == 0) {
@@ -182,7 +212,7 @@ static void choose_depths(struct verbs_session *v) {
 		 */
 		v->receive_depth = verbs_rate_receives(v);
 		v->send_depth = v->role == ROLE_CLIENT ? job->outstanding : v->counts ? VERBS_CREDITS : 1;
-		v->use_wr = v->role == ROLE_CLIENT;
+		v->moderation = UINT32_MAX; /* work.flush says which asks for a completion */
 	} else {
 		v->receive_depth = v->slots / v->n_queues;
 		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH
@@ -191,6 +221,7 @@ static void choose_depths(struct verbs_session *v) {
 	while (ring < v->send_depth)
 		ring *= 2;
 	v->ring_mask = ring - 1;
+	v->use_wr = verbs_has_moves(v);
 	v->inline_bytes = wanted_inline(job);
 }
 
@@ -228,7 +259,7 @@ void verbs_queues_close(struct verbs_session *v) {
 		struct verbs_queue *q = v->queues + i;
 
 		if (q->building)
-			verbs_wr_abort(q);
+			ibv_wr_abort(q->wr);
 		if (q->qp)
 			(void) ibv_destroy_qp(q->qp);
 		if (q->ah)
