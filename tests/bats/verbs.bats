@@ -180,7 +180,7 @@ every_way() {
 @test "a write cannot be seen to arrive in sleep" {
   perch lat --op write --completion event --iterations 20
   holds '.[0].definition == "completion"'
-  perch 3 lat --op write --completion event --definition half_round_trip
+  perch 2 lat --op write --completion event --definition half_round_trip
   assert_said "--completion busy"
 }
 
