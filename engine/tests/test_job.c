@@ -324,7 +324,7 @@ static void test_ranges_of_choices(void **state) {
 		{ "sl", 16 }, { "sl", -2 },
 		{ "traffic_class", 256 }, { "traffic_class", -2 },
 		{ "queue_pairs", 0 }, { "queue_pairs", 1025 }, { "queue_pairs", UINT32_MAX }, { "batch", 0 },
-		{ "batch", 8193 },
+		{ "batch", 16385 },
 		{ "cq_moderation", 0 }, { "cq_moderation", UINT32_MAX }, { "inline_bytes", -2 },
 		{ "inline_bytes", 65537 },
 		{ "inline_bytes", INT64_MAX }, { "inline_bytes", INT64_MIN }, { "retry", 8 }, { "rnr_retry", 8 },

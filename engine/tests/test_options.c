@@ -275,7 +275,7 @@ static void test_bad_values(void **state) {
 	refused("transfer h --server-cpu 1,", "--server-cpu '1,'");
 	refused("transfer h --numa 1024", "out of range");
 	refused("lat h --server-numa 0-1", "auto, off, or the number of a NUMA node");
-	refused("bw h --outstanding 8193", "1 to 8192");
+	refused("bw h --outstanding 16385", "1 to 16384");
 	refused("bw h --provider aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
 	refused("meet h --flow f --parties 0", "from 1");
 	refused("hist --quantiles 1.5", "out of range");

@@ -223,7 +223,7 @@ static void test_wrong(void **state) {
 	refused_line("cxi_send_lat -r 0", "give -t and -r to it");
 	refused_line("cxi_send_lat h other", "'other' is a second operand");
 	refused_line("cxi_send_lat h --report-all -n 10000001", "lower --iters");
-	refused_line("cxi_send_bw h -l 8193", "1 to 8192");
+	refused_line("cxi_send_bw h -l 16383", "1 to 16382");
 	refused_line("cxi_send_bw h --buf-align 96", "power of two");
 }
 

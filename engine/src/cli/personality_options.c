@@ -25,6 +25,7 @@ enum {
 /* Bounds of counts that are added up or multiplied later: far above what anybody measures, far below 2^63. */
 #define COUNT_MAX UINT64_C(100000000000)
 #define SECONDS_MAX (UINT64_C(365) * 24 * 3600 - 1)
+#define LIST_MAX 16382 /* cxi_write_bw(1); below JOB_OUTSTANDING_MAX */
 #define GAP_US_MAX (60 * UINT64_C(1000000)) /* what perch's --gap takes */
 #define BUFFER_MAX (UINT64_C(1) << 62)
 
@@ -103,7 +104,7 @@ static const struct original {
 	{ 's', "size", "MIN[:MAX]", "Size, or the powers of two from MIN to MAX; at most 4294967295", BUFFERED | BOTH,
 	  false, ORIGINAL_SIZES, INTO(min), 0, 0, NULL },
 	{ 'l', "list-size", "SIZE", "Operations of one iteration, which are waited for together", ANY | BW, false,
-	  ORIGINAL_COUNT, INTO(list), 1, JOB_OUTSTANDING_MAX, NULL },
+	  ORIGINAL_COUNT, INTO(list), 1, LIST_MAX, NULL },
 	{ 'b', "bidirectional", NULL, "Measure both directions at once", ANY | BW, false, ORIGINAL_FLAG,
 	  INTO(bidirectional), 0, 0, NULL },
 	{ 'A', "atomic-op", "OP", "MIN, MAX, SUM, LOR, LAND, BOR, BAND, LXOR, BXOR, SWAP, CSWAP or AXOR (default: SUM)",

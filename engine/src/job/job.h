@@ -97,7 +97,7 @@ enum rate_unit {
 enum {
 	JOB_NAME_MAX = 64,
 	JOB_SIZES_MAX = 128,            /* sizes in one sweep: 1..4G-1 by doubling are 32 */
-	JOB_OUTSTANDING_MAX = 8192,
+	JOB_OUTSTANDING_MAX = 16384,    /* cxi_write_bw(1) has lists of 16382 */
 	JOB_REPORT_ALL_MAX = 10000000,  /* samples kept for --report-all: 80 MB */
 	JOB_QUEUE_PAIRS_MAX = 1024,
 	/* only a bound for hostile input: the device says what it takes (around 1 KiB at most) */

@@ -339,7 +339,7 @@ const struct option_entry job_members[] = {
 	{ .name = "outstanding", .metavar = "N", .section = SECTION_PACE, .commands = EVERY,
 	  .help = "Messages outstanding at a time; for transfer and rate on each queue pair. lat has 1.",
 	  .fallback = "1 for lat, 64 for bw, 512 for transfer and rate", .type = OPTION_COUNT, MEMBER(outstanding),
-	  .min = 1, .max = JOB_OUTSTANDING_MAX, .accepts = "a whole number from 1 to 8192" },
+	  .min = 1, .max = JOB_OUTSTANDING_MAX, .accepts = "a whole number from 1 to 16384" },
 	{ .name = "bidirectional", .section = SECTION_PACE, .commands = FOR(BW),
 	  .help = "Measure both directions at once and add them up.", .type = OPTION_FLAG, MEMBER(bidirectional) },
 	{ .name = "completion", .metavar = "MODE", .section = SECTION_TIMING, .commands = EVERY,
@@ -447,14 +447,14 @@ const struct option_entry job_members[] = {
 		  "that start together; MIN or MIN:MAX (MIN doubled up to MAX).",
 	  .fallback = "1; 32 for rate", .type = OPTION_CUSTOM,
 	  .set_job = set_batch, MEMBER(batch), .unset = 1, .min = 1, .max = JOB_OUTSTANDING_MAX,
-	  .accepts = "for bw and rate a whole number from 1 to --outstanding, 8192 at most; for transfer 1 to "
+	  .accepts = "for bw and rate a whole number from 1 to --outstanding, 16384 at most; for transfer 1 to "
 		  "32768, such as 128 or 1:32768" },
 	{ .name = "cq-moderation", .metavar = "N", .section = SECTION_VERBS, .commands = FOR(BW) | FOR(RATE),
 	  .backends = ON(VERBS), .any_backend = 1u << KIND_RATE,
 	  .help = "Request a completion for every Nth message of a queue pair only; in rate, for the post list that "
 		  "has it.", .fallback = "1; 64 for rate",
 	  .type = OPTION_COUNT, MEMBER(cq_moderation), .unset = 1, .min = 1, .max = JOB_OUTSTANDING_MAX,
-	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 8192 at most" },
+	  .accepts = "a whole number from 1 to --outstanding / --queue-pairs, 16384 at most" },
 	{ .name = "inline", .metavar = "BYTES", .section = SECTION_VERBS, .commands = EVERY,
 	  .backends = ON(VERBS),
 	  .help = "Largest message that is sent inline, within its work request; 0: none.",

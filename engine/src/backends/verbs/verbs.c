@@ -27,7 +27,7 @@ static uint32_t verbs_slots(const struct job *job) {
 	if (job->kind == KIND_LATENCY)
 		return 2;
 	if (op_takes_receive(job->op)) {
-		deep = MIN((uint64_t) VERBS_RECEIVES * job->queue_pairs, (uint64_t) JOB_OUTSTANDING_MAX);
+		deep = MIN((uint64_t) VERBS_RECEIVES * job->queue_pairs, (uint64_t) VERBS_RECEIVES_ALL);
 		wanted *= job->verbs.srq && job->op == OP_WRITE_IMM ? 3 : 2; /* run_receives() */
 		if (!job->verify || deep * job_largest_size(job) <= DEEP_BYTES)
 			wanted = MAX(wanted, deep);

@@ -31,6 +31,7 @@ enum {
 	/* parts of a rate's receives, each of which the sender is told of when it is lent again */
 	VERBS_CREDITS = 4,
 	VERBS_RECEIVES = 512,           /* as perftest(1)'s rx-depth: a receiver this far behind is not ready */
+	VERBS_RECEIVES_ALL = 8192,      /* of all queue pairs together: 16 of that depth, and fewer of each beyond */
 	/* acknowledging takes a mutex, so not each event by itself (ibv_get_cq_event(3)) */
 	VERBS_ACK_EVENTS = 64,
 	VERBS_HOP_LIMIT = 64,           /* Linux' default time to live (ip_default_ttl): enough for any routed fabric */
