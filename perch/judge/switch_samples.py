@@ -69,6 +69,7 @@ class _Row(msgspec.Struct):
 class _Interval(msgspec.Struct):
     """Between the reading at `at` and the one before it; `why`: what is wrong with all of it."""
 
+    switch: str
     at: str | None
     why: str | None
     rows: list[_Row]
@@ -76,6 +77,8 @@ class _Interval(msgspec.Struct):
     from_: str | None = msgspec.field(default=None, name="from")
 
 
+#: Bytes of one switch's readings that are judged: LARGEST of gzip, in which such text is a tenth.
+READINGS_MAX = 10 * LARGEST
 #: What samples.jq has to know of a port.
 PORT = ("host", "port", "speed_gbit_s")
 
@@ -87,33 +90,41 @@ _interval = msgspec.json.Decoder(_Interval)
 
 
 def _lines(files: RawFiles, path: str) -> Iterator[bytes]:
-    """Readings as JSON lines; `null` for what is none, such as a last line that was cut off."""
+    """Readings as JSON; `null` for what is none, such as a line that was cut off or the rest."""
     file = files.stream(path)
     if file is None:
         return
     with file, gzip.open(file) as lines:
         try:
             while line := lines.readline(LARGEST):
+                if lines.tell() > READINGS_MAX:
+                    raise EOFError
                 try:
-                    yield encode(_reading.decode(line)) + b"\n"
+                    yield encode(_reading.decode(line))
                 except UNREADABLE:
-                    yield b"null\n"
+                    yield b"null"
         except (OSError, EOFError, zlib.error):
-            yield b"null\n"
+            yield b"null"
 
 
-def _intervals(files: RawFiles, run: str, row: Document) -> Iterator[_Interval]:
-    asked = {
-        "run": run, "name": row["name"], "provider": row["provider"],
-        "ports": [{key: port[key] for key in PORT} for port in row["rows"]],
-    }  # fmt: skip
-    program = (JQ / "switches/samples.jq").read_text(encoding="utf-8")
-    lines = list(_lines(files, f"raw/{row['name']}/samples.jsonl.gz"))
-    if not lines:
-        return
-    text = b"".join([encode(asked) + b"\n", *lines])
-    for line in findings.answer("switches", program, text).splitlines():
-        yield _interval.decode(line)
+def _intervals(
+    files: RawFiles, run: str, switches: Iterable[Document]
+) -> dict[str, list[_Interval]]:
+    """Of each switch that was read, by its name."""
+    asked = [encode({"run": run})]
+    for row in switches:
+        lines = list(_lines(files, f"raw/{row['name']}/samples.jsonl.gz"))
+        if lines:
+            ports = [{key: port[key] for key in PORT} for port in row["rows"]]
+            head = {"name": row["name"], "provider": row["provider"], "ports": ports}
+            asked += [encode(head), *lines]
+    found: dict[str, list[_Interval]] = {}
+    if len(asked) > 1:
+        program = (JQ / "switches/samples.jq").read_text(encoding="utf-8")
+        for line in findings.answer("switches", program, b"\n".join(asked)).splitlines():
+            one = _interval.decode(line)
+            found.setdefault(one.switch, []).append(one)
+    return found
 
 
 # ---- ranges --------------------------------------------------------------------------------------
@@ -228,11 +239,7 @@ def _row(key: _Key, seen: list[_Seen]) -> DuringRow:
     }  # fmt: skip
 
 
-def during(files: RawFiles, run: str, row: Document, flows: Flows) -> During | None:
-    """Of one switch, whose ports are `row` as readings.jq made it; None without readings."""
-    found = list(_intervals(files, run, row))
-    if not found:
-        return None
+def _during(found: list[_Interval], flows: Flows) -> During:
     marks: list[Mark] = [
         {"at": one.at, "port": None, "why": one.why} for one in found if one.why is not None
     ]
@@ -251,3 +258,14 @@ def during(files: RawFiles, run: str, row: Document, flows: Flows) -> During | N
         "marks": sorted(marks, key=lambda one: one["at"] or "")[:MARKS_MAX],
         "rows": [_row(key, seen) for key, seen in _loaded(found, flows).items()],
     }
+
+
+def during(
+    files: RawFiles, run: str, switches: Iterable[Document], flows: Flows
+) -> dict[str, During]:
+    """Of each switch that was read while flows ran; `switches` as readings.jq made them.
+
+    Raises PerchError where jq is missing, fails or does not end.
+    """
+    found = _intervals(files, run, switches)
+    return {name: _during(intervals, flows) for name, intervals in found.items()}

@@ -84,11 +84,11 @@ def read_switches(files: RawFiles, plan: Plan, seen: pl.DataFrame) -> SwitchFact
         "hosts": {name: _host(files, name, planned) for name, planned in plan.hosts.items()},
     }
     facts = judged(asked)
-    flows = Flows(seen)
-    for row in facts.rows:
-        found = None if row["faults"] else during(files, plan.run, row, flows)
-        if found is not None:
-            row["during"] = found
+    read = [row for row in facts.rows if not row["faults"]]
+    sampled = during(files, plan.run, read, Flows(seen))
+    for row in read:
+        if row["name"] in sampled:
+            row["during"] = sampled[row["name"]]
     return facts
 
 

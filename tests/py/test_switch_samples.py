@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from perch.judge.raw import RawFiles
 from perch.judge.seen import SCHEMA, Seen
+from perch.judge.switch_samples import Flows, during
 from perch.judge.switches import read_switches
 from perch.model.plan import Plan, PlanHost, PlanSwitch, Suite
 from perch.model.sections import During, DuringRow
@@ -36,6 +38,7 @@ PROVIDERS = {
 FIRST_S, EVERY_S, WAIT_S = 5, 10, 0.2
 
 
+@cache
 def reading(provider: str, phase: str) -> Document:
     text = subprocess.run(
         [SWITCHES / "reading", provider, phase], capture_output=True, check=True
@@ -65,22 +68,28 @@ def samples(before: Document, after: Document, count: int = 4) -> list[Document]
     return lines
 
 
-def write(root: Path, provider: str, *changes: Change) -> RawFiles:
-    before, after = (reading(provider, phase) for phase in ("before", "after"))
-    raw = root / "raw/leaf1"
-    raw.mkdir(parents=True)
-    for one in (before, after):
-        (raw / f"switch-{one['phase']}.json").write_text(json.dumps(one))
+def write(root: Path, provider: str, change: Change = bool, name: str = "leaf1") -> None:
+    """The readings of a switch while flows ran, in a run's folder."""
+    raw = root / "raw" / name
+    raw.mkdir(parents=True, exist_ok=True)
+    before, after = (reading(provider, phase) | {"switch": name} for phase in ("before", "after"))
     lines = samples(before, after)
-    for change in changes:
-        change(lines)
+    change(lines)
     (raw / "samples.jsonl.gz").write_bytes(
         b"".join(gzip.compress(json.dumps(line).encode() + b"\n") for line in lines)
     )
-    return RawFiles(root)
 
 
-def judged(files: RawFiles, provider: str) -> During | None:
+START_S = 1767225630.0  # at(0)
+FLOW = Seen("t/node1/node2/0/1", START_S + 16, START_S + 34, START_S + 16, START_S + 34, None)
+SEEN = pl.DataFrame([FLOW], schema=SCHEMA, orient="row")
+
+
+def switch(root: Path, provider: str) -> Document:
+    """leaf1 as a verdict has it."""
+    for phase in ("before", "after"):
+        text = json.dumps(reading(provider, phase))
+        (root / f"raw/leaf1/switch-{phase}.json").write_text(text)
     plan = Plan(
         schema="perch.plan/2",
         run="r",
@@ -94,14 +103,22 @@ def judged(files: RawFiles, provider: str) -> During | None:
         rounds=[],
         switches={"leaf1": PlanSwitch(provider, "hardware", [3])},
     )
-    start = 1767225630.0  # at(0)
-    flow = Seen("t/node1/node2/0/1", start + 16, start + 34, start + 16, start + 34, None)
-    facts = read_switches(files, plan, pl.DataFrame([flow], schema=SCHEMA, orient="row"))
+    facts = read_switches(RawFiles(root), plan, SEEN)
     assert facts is not None
     (row,) = facts.rows
     assert row["faults"] == []
-    found: During | None = row.get("during")
-    return found
+    return row
+
+
+def judged(root: Path, provider: str, changes: list[Change]) -> dict[str, During]:
+    """What is known of switches with these changes, the first of which is `0`."""
+    write(root, provider)
+    ports = switch(root, provider)
+    names = [str(n) for n in range(len(changes))]
+    for name, change in zip(names, changes, strict=True):
+        write(root, provider, change, name)
+    rows = [ports | {"name": name} for name in names]
+    return during(RawFiles(root), "r", rows, Flows(SEEN))
 
 
 def ranges(during: During, queue: str | None) -> DuringRow:
@@ -111,12 +128,12 @@ def ranges(during: During, queue: str | None) -> DuringRow:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_rates_between_readings_are_those_of_the_minute(tmp_path: Path, provider: str) -> None:
     queue, port_rate, queue_rate = PROVIDERS[provider]
-    during = judged(write(tmp_path, provider), provider)
-    assert during is not None
-    assert (during["readings"], during["intervals"], during["marks"]) == (4, 3, [])
-    assert during["within_percent"] == pytest.approx(100 * WAIT_S / EVERY_S)
+    write(tmp_path, provider)
+    found: During = switch(tmp_path, provider)["during"]
+    assert (found["readings"], found["intervals"], found["marks"]) == (4, 3, [])
+    assert found["within_percent"] == pytest.approx(100 * WAIT_S / EVERY_S)
     for name, rate in ((None, port_rate), (queue, queue_rate)):
-        row = ranges(during, name)
+        row = ranges(found, name)
         # of 3 intervals, from 5 to 35 s, the flow ran in the two from 15 s on
         assert row["intervals"] == 2
         assert row["peak"]["flows"] == ["t/node1/node2/0/1"]
@@ -128,10 +145,6 @@ def test_rates_between_readings_are_those_of_the_minute(tmp_path: Path, provider
 
 
 # ---- what gives no rate --------------------------------------------------------------------------
-
-
-def said(line: Document, command: str, change: Callable[[str], str]) -> None:
-    line["commands"][command]["stdout"] = change(line["commands"][command]["stdout"])
 
 
 def port_counter(key: str, value: int) -> Callable[[list[Document]], None]:
@@ -182,15 +195,18 @@ FAULTS: list[tuple[str, Change, int, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("why", "change", "marked", "measured"), FAULTS)
-def test_what_is_not_certain_is_marked_and_no_rate(
-    tmp_path: Path, why: str, change: Change, marked: int, measured: int
-) -> None:
-    during = judged(write(tmp_path, "nxos", change), "nxos")
-    assert during is not None
-    assert (during["marked"], during["intervals"]) == (marked, measured), during["marks"]
-    assert any(why in one["why"] for one in during["marks"]), during["marks"]
-    for row in during["rows"]:
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, During]:
+    return judged(tmp_path_factory.mktemp("run"), "nxos", [change for _, change, _, _ in FAULTS])
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)), ids=[why for why, *_ in FAULTS])
+def test_what_is_not_certain_is_marked_and_no_rate(faulty: dict[str, During], number: int) -> None:
+    why, _, marked, measured = FAULTS[number]
+    found = faulty[str(number)]
+    assert (found["marked"], found["intervals"]) == (marked, measured), found["marks"]
+    assert any(why in one["why"] for one in found["marks"]), found["marks"]
+    for row in found["rows"]:
         span = row["figures"]["mbit_s"]
         if row["queue"] in (None, "3") and span is not None and row["host"] == "node1":
             assert span["min"] == pytest.approx(span["max"], rel=1e-4)
@@ -207,30 +223,28 @@ def test_queues_of_another_time_than_their_port_have_no_rate(tmp_path: Path) -> 
                     table["value"][key] = old[name]["value"][key]
         lines[2]["commands"]["counters"]["stdout"] = json.dumps(new)
 
-    during = judged(write(tmp_path, "sonic", change), "sonic")
-    assert during is not None
+    found = judged(tmp_path, "sonic", [change])["0"]
     # they stand still, and then have grown twice
-    assert [one["why"] for one in during["marks"]] == [
+    assert [one["why"] for one in found["marks"]] == [
         *["the queues' counters are older or newer than the port's"] * 2,
         *["a counter grew faster than the port can carry"] * 2,
     ]
-    assert all(row["queue"] is None for row in during["rows"])
+    assert all(row["queue"] is None for row in found["rows"])
 
 
 def test_a_file_that_was_cut_off_keeps_what_it_has(tmp_path: Path) -> None:
-    files = write(tmp_path, "nxos")
+    write(tmp_path, "nxos")
     path = tmp_path / "raw/leaf1/samples.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    during = judged(files, "nxos")
-    assert during is not None
-    assert (during["intervals"], during["marks"]) == (
+    found: During = switch(tmp_path, "nxos")["during"]
+    assert (found["intervals"], found["marks"]) == (
         2,
         [{"at": None, "port": None, "why": "a line is not a reading"}],
     )
 
 
 def test_a_run_without_readings_says_nothing_of_them(tmp_path: Path) -> None:
-    files = write(tmp_path, "nxos", lambda lines: lines.clear())
-    assert judged(files, "nxos") is None
+    write(tmp_path, "nxos", list.clear)
+    assert "during" not in switch(tmp_path, "nxos")
     (tmp_path / "raw/leaf1/samples.jsonl.gz").unlink()
-    assert judged(files, "nxos") is None
+    assert "during" not in switch(tmp_path, "nxos")

@@ -1,6 +1,6 @@
-# Readings of one switch while flows ran -> a line for each interval between two that follow each other: what its ports
-# carried and lost meanwhile, or why that is not known. First input: {run, name, provider, ports: [{host, port, speed_gbit_s}]}, the
-# ports that readings.jq found. Each later input: a reading, or null for a line that is none.
+# Readings of switches while flows ran -> a line for each reading: what its switch's ports carried and lost since the reading
+# before, or why that is not known. First input: {run}. Then for each switch {name, provider, ports: [{host, port,
+# speed_gbit_s}]}, the ports that readings.jq found, and its readings, or null for a line that is none.
 import "switches/readings" as switch;
 import "common" as c;
 
@@ -70,10 +70,14 @@ def interval($in; $a; $b):
   | {$why, within: ($spans | map(.within) | max | c::rounded),
      rows: (if $why != null then [] else [$in.ports[] | row($a.ports; $b.ports; $spans)] end)};
 
-. as $in
-| foreach inputs as $reading ({is: null, was: null};
-    {was: .is, is: {$reading, why: ($reading | unusable($in))}}
-    | if .is.why == null then .is.ports = ($reading | switch::ports_of($in.provider)) else . end;
-    {at: .is.reading.collected, why: .is.why, rows: []}
-    + if .is.why != null or .was == null or .was.why != null then {}
-      else {from: .was.reading.collected} + interval($in; .was; .is) end)
+.run as $run
+| foreach inputs as $line ({};
+    if $line.ports != null then {in: ($line + {$run})}
+    else
+      .was = .is | .is = {reading: $line, why: (.in as $in | $line | unusable($in))}
+      | if .is.why == null then .is.ports = (.in.provider as $provider | $line | switch::ports_of($provider)) else . end
+    end;
+    select(.is != null)
+    | {switch: .in.name, at: .is.reading.collected, why: .is.why, rows: []}
+      + if .is.why != null or .was == null or .was.why != null then {}
+        else {from: .was.reading.collected} + interval(.in; .was; .is) end)
