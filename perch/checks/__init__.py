@@ -116,7 +116,7 @@ class Family:
 
     def findings(self, run: RunView) -> Iterator[Check]:
         """What it finds, shown(); a finding without a source of its own has the family's."""
-        seen = dataclasses.replace(run, records=run.records.select(self.columns))
+        seen = dataclasses.replace(run, records=run.records[list(self.columns)])
         for one in self.judge(seen):
             source = self.source if one.source is None else one.source
             yield shown(msgspec.structs.replace(one, source=source))

@@ -40,11 +40,12 @@ def table(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     known = {"nothing": False, "broken": False, "hard": False}
     whole = pl.concat(
         [
-            part.with_columns(
-                pl.lit(known.get(name), dtype=dtype).alias(name)
+            part.select(
+                pl.col(name).cast(dtype)
+                if name in part.columns
+                else pl.lit(known.get(name), dtype=dtype).alias(name)
                 for name, dtype in SCHEMA.items()
-                if name not in part.columns
-            ).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+            )
             for part in parts
         ]
         or [pl.DataFrame(schema=SCHEMA)]

@@ -71,13 +71,17 @@ def differences(limits: Limits, shipped: tuple[Limit, ...]) -> list[str]:
 def _applying(run: RunView, shipped: tuple[Limit, ...]) -> tuple[Limit, ...]:
     """Those that speak of something in this run: what an earlier version lacked may not."""
     tests = first_flows(run.plan.flows())
+    of_records = [one for one in shipped if not (one.is_soak or one.is_agreement)]
+    spoken = run.records.select(
+        speaks_of(limit, tests).any().alias(limit.id) for limit in of_records
+    )
     return tuple(
         limit
         for limit in shipped
         if (
             run.plan.soak is not None
             if limit.is_soak
-            else limit.is_agreement or run.records.select(speaks_of(limit, tests).any()).item()
+            else limit.is_agreement or spoken[limit.id].item()
         )
     )
 

@@ -98,14 +98,6 @@ def _devices() -> pl.Expr:
     return pl.when(_is_sum).then(pl.when(pairs.is_not_null()).then(fewest)).otherwise(1)
 
 
-def _links() -> pl.Expr:
-    """The rate of a transfer's sum is that of all pairs: of so many links' rates one is real.
-
-    Pairs that share a device, at either end, share its link.
-    """
-    return pl.when(_is_sum).then(_devices() / pl.col("transfer.pairs")).otherwise(1.0)
-
-
 def _with_requests(share: pl.Expr) -> pl.Expr:
     """What a direction carries of the other one's traffic.
 
@@ -122,16 +114,28 @@ def _ways() -> pl.Expr:
     return 1 + _both_ways.cast(pl.Int64)
 
 
-def _payload(rate: pl.Expr) -> pl.Expr:
-    """Gb/s of payload at a rate of the record's link or links, both ways summed."""
-    share = (
-        pl.when(_is_stream).then(stream_efficiency()).otherwise(_with_requests(rdma_efficiency()))
-    )
-    return rate * share * _ways()
+#: Columns of shares().
+_SHARE, _DEVICES = "ceiling.share", "ceiling.devices"
 
 
-def _running() -> pl.Expr:
-    return _links() * pl.col("link.rate_gbit_s")
+def shares() -> dict[str, pl.Expr]:
+    """What ceilings() asks of each record, by column.
+
+    The payload of a link's rate, both ways summed; null where nothing can be said. The devices of
+    a transfer's sum.
+    """
+    rdma = _with_requests(rdma_efficiency())
+    share = pl.when(_is_stream).then(stream_efficiency()).otherwise(rdma)
+    return {_SHARE: share * _ways(), _DEVICES: _devices()}
+
+
+def _links() -> pl.Expr:
+    """The rate of a transfer's sum is that of all pairs: of so many links' rates one is real.
+
+    Pairs that share a device, at either end, share its link.
+    """
+    devices = pl.col(_DEVICES)
+    return pl.when(_is_sum).then(devices / pl.col("transfer.pairs")).otherwise(1.0)
 
 
 def _bonded() -> pl.Expr:
@@ -140,23 +144,22 @@ def _bonded() -> pl.Expr:
     return pl.when(many).then(pl.col("link.links").fill_null(1)).otherwise(1)
 
 
-def ceiling_gbit_s() -> pl.Expr:
-    """What the network that was bought can carry, as payload, both ways summed.
+def ceilings() -> dict[str, pl.Expr]:
+    """Gb/s of payload, both ways summed, by column; null where nothing can be said.
 
-    The rate is what the inventory expects of one link, else that of the link. Null where nothing
-    can be said.
+    - `ceiling_gbit_s`: what the network that was bought can carry. The rate is what the inventory
+      expects of one link, else that of the link.
+    - `host_ceiling_gbit_s`: what PCIe of the narrower end lets through; it lowers no limit.
+    - `possible_gbit_s`: the least of what the links as they run can carry, and of what PCIe lets
+      through.
     """
-    expected = _devices() * pl.col("link.expected_gbit_s") * _bonded()
-    return _payload(pl.coalesce(expected, _running()))
-
-
-def host_ceiling_gbit_s() -> pl.Expr:
-    """What PCIe of the narrower end lets through; it lowers no limit."""
-    return _devices() * pl.col("link.pcie_gbit_s") * _ways()
-
-
-def possible_gbit_s() -> pl.Expr:
-    """The least of what the links as they run can carry, and of what PCIe lets through."""
-    of_link = _payload(_running())
-    least = pl.min_horizontal(of_link, host_ceiling_gbit_s())
-    return pl.when(of_link.is_not_null()).then(least)
+    running = _links() * pl.col("link.rate_gbit_s")
+    expected = pl.col(_DEVICES) * pl.col("link.expected_gbit_s") * _bonded()
+    of_host = pl.col(_DEVICES) * pl.col("link.pcie_gbit_s") * _ways()
+    of_link = running * pl.col(_SHARE)
+    least = pl.when(of_link.is_not_null()).then(pl.min_horizontal(of_link, of_host))
+    return {
+        "ceiling_gbit_s": pl.coalesce(expected, running) * pl.col(_SHARE),
+        "host_ceiling_gbit_s": of_host,
+        "possible_gbit_s": least,
+    }

@@ -31,7 +31,7 @@ from typing import Any, Literal, Union
 import msgspec
 import polars as pl
 
-from perch.judge.ceiling import ceiling_gbit_s, host_ceiling_gbit_s, possible_gbit_s
+from perch.judge.ceiling import ceilings, shares
 from perch.model.figures import median, rounded
 from perch.model.record import ROLES, Events, Histogram, Interval, Model, Record
 
@@ -254,12 +254,10 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
             id=pl.concat_str("flow", pl.lit("#"), "place"),
             place=pl.col("place") + on_rail(),
             pair=pl.concat_str("test", "client.host", "server.host", separator="\t"),
-            ceiling_gbit_s=ceiling_gbit_s(),
-            host_ceiling_gbit_s=host_ceiling_gbit_s(),
-            possible_gbit_s=possible_gbit_s(),
+            **shares(),
         )
-        .select(*COLUMNS)
-    )
+        .with_columns(**ceilings())
+    )[list(COLUMNS)]
 
 
 def frame(records: Sequence[Record]) -> pl.DataFrame:
