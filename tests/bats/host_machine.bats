@@ -261,6 +261,64 @@ CASES
   assert_equal "$(found_of isolation)" "8-15: missing: nohz_full, irqaffinity"
 }
 
+@test "GPUs: the way from a NIC to their memory, and their errors" {
+  jq -s '.[0] * .[1]' "$FIXTURES/machine-amd.json" "$FIXTURES/gpu-nvidia.json" >gpu.json
+  cases gpu.json <<'CASES'
+gpu-present = ok = .
+gpu-direct = ok = .files["/proc/modules"] = ""
+gpu-direct = ok = .files["/proc/driver/nvidia/version"] |= sub("Open Kernel Module for x86_64"; "x86_64 Kernel Module")
+gpu-direct = bad = (.files["/proc/driver/nvidia/version"] |= sub("Open Kernel Module for x86_64"; "x86_64 Kernel Module")) | .files["/proc/modules"] = "nvidia 1 0 - Live 0x0"
+gpu-direct = bad = .files["/proc/modules"] = "nvidia 1 0 - Live 0x0" | .files["/proc/sys/kernel/osrelease"] = "5.4.0-1-generic"
+gpu-direct = unknown = del(.files["/proc/driver/nvidia/version"], .files["/proc/modules"])
+gpu-direct = ok = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002"
+gpu-acs = ok = .
+gpu-acs = bad = .commands["pci 0000:c3:00.0"] = .commands["pci 0000:c0:01.1"]
+gpu-acs = ok = .commands["pci 0000:c2:00.0"] = .commands["pci 0000:c0:01.1"]
+gpu-acs = unknown = .commands["pci 0000:c3:01.0"].stdout |= .[:230]
+gpu-acs = not_applicable = .links["/sys/class/infiniband/mlx5_0"] = "../../devices/pci0000:e0/0000:e0:01.1/0000:c1:00.0/infiniband/mlx5_0"
+gpu-link-width = bad = .files["/sys/bus/pci/devices/0000:c4:00.0/current_link_width"] = "8"
+gpu-link-width = unknown = del(.files["/sys/bus/pci/devices/0000:c4:00.0/current_link_width"])
+gpu-bar = bad = .files["/sys/bus/pci/devices/0000:c4:00.0/resource"] |= sub("0x000000bfffffffff"; "0x000000a00fffffff")
+gpu-bar = info = .commands["nvidia-smi"].exit = 9
+gpu-bar = unknown = .files["/sys/bus/pci/devices/0000:c4:00.0/resource"] = "0x1 0x2"
+gpu-memory-errors = unknown = .commands["nvidia-smi"].exit = null
+gpu-memory-errors = unknown = .commands["nvidia-smi"].stdout |= sub("C4"; "C5")
+gpu-memory-errors = not_applicable = .commands["nvidia-smi"].stdout |= sub("Enabled, 0"; "[N/A], [N/A]")
+gpu-memory-errors = bad = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002" | .files["/sys/bus/pci/devices/0000:c4:00.0/ras/umc_err_count"] = "ue: 1\nce: 0"
+gpu-memory-errors = ok = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002" | .files["/sys/bus/pci/devices/0000:c4:00.0/ras/umc_err_count"] = "ue: 0\nce: 7"
+gpu-memory-errors = unknown = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002" | .files["/sys/bus/pci/devices/0000:c4:00.0/ras/umc_err_count"] = "0"
+CASES
+  judge gpu.json
+  whole
+  assert_equal "$(found_of gpu-bar)" "131,072 MiB for 81,559 MiB of memory"
+  judge gpu.json '.links["/sys/class/infiniband/mlx5_0"] = "../../devices/pci0000:e0/0000:e0:01.1/0000:c1:00.0/infiniband/mlx5_0"'
+  assert_equal "$(found_of gpu-distance)" "NODE: a GPU is on the same node"
+}
+
+@test "GPUs are found by vendor, class and driver, and read with the bridges above them" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  [ -d /sys/bus/pci/devices ] || skip "no PCI here"
+  local of=pci0000:c0/0000:c0:01.1 name
+  mkdir -p "pci/$of" devices
+  ln -s "../drivers/$of" devices/0000:c0:01.1
+  # a GPU, a second that no driver holds, the chipset's sound, and a NIC
+  for name in 0000:c4:00.0:0x10de:0x030200:nvidia 0000:c5:00.0:0x1002:0x120000: 0000:c6:00.0:0x10de:0x040300:snd 0000:c7:00.0:0x15b3:0x020000:mlx5_core; do
+    IFS=: read -r domain bus slot vendor class driver <<<"$name"
+    name=$domain:$bus:$slot
+    mkdir "pci/$of/$name"
+    echo "$vendor" >"pci/$of/$name/vendor"
+    echo "$class" >"pci/$of/$name/class"
+    echo 16 >"pci/$of/$name/current_link_width"
+    [ -z "$driver" ] || ln -s "../../drivers/$driver" "pci/$of/$name/driver"
+    ln -s "../drivers/$of/$name" "devices/$name"
+  done
+  # shellcheck disable=SC2016  # the inner shell's
+  unshare --user --map-root-user --mount bash -c 'mount --bind devices /sys/bus/pci/devices && mount --bind pci /sys/bus/pci/drivers && "$1"' \
+    tree "$TOP/roles/host_check/files/host-check" >found.json
+  assert_json found.json '(.files | keys | map(select(endswith("/class")))) == ["/sys/bus/pci/devices/0000:c4:00.0/class"]
+    and .links["/sys/bus/pci/devices/0000:c0:01.1"] != null'
+}
+
 @test "neighbour tables are large enough for all hosts and rails of a fabric" {
   run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "hosts/machine" as m;
     def of($n; $rails; $v4; $v6): [range($n) | {host: {name: "h\(.)", fabric: "roce", wanted: {}, devices: [range($rails) | {name: "mlx5_\(.)"}]},

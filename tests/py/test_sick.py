@@ -267,10 +267,6 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
 
 #: Case, what it waits for, and what makes it so.
 WAITING: dict[str, tuple[str, tuple[Edit, ...]]] = {
-    "an IOMMU that translates what a GPU sends": (
-        "engine: GPU paths",
-        (edit(BETA, file_says(("/sys/kernel/iommu_groups/40/type", "DMA"))),),
-    ),
     "flow control whose buffer has too little headroom": (
         "a later round: PFC that only congestion shows",
         (edit(ALL, *(says_json(f"dcb-buffer {fabric_plan.netdev(rail)}", little_headroom)

@@ -8,6 +8,7 @@ import "hosts/machine_clock" as clock;
 import "hosts/machine_log" as log;
 import "hosts/machine_log_drivers" as drivers;
 import "hosts/machine_sharing" as sharing;
+import "hosts/machine_gpu" as gpu;
 
 # The interfaces that other hosts' connections may come in by: those under test, of loopback lo; none is not known.
 def interfaces($raw; $host):
@@ -23,7 +24,7 @@ def has_soft($raw; $host):
 def findings($host):
   m::sane | . as $raw | log::log(.) as $log
   | memory::findings($host), cpu::findings($host), kernel::findings($host),
-    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log), sharing::findings($host);
+    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log), sharing::findings($host), gpu::findings($host);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
 def between($hosts): [$hosts[] | .raw |= m::sane] | . as $sane | clock::between($sane), sharing::between($sane);

@@ -65,9 +65,10 @@ def iommus($raw): [$raw.links | keys_unsorted[] | select(startswith("/sys/class/
 
 def allows($wanted; $found): $found == $wanted or ($wanted == "passthrough" and $found == "off");
 
-def iommu_finding($raw; $device; $found; $text; $wanted):
+# Traffic between two devices takes the way through the root where addresses are translated: with GPUs that is no advice.
+def iommu_finding($raw; $host; $device; $found; $text; $wanted):
   m::finding("iommu";
-    { $device, value: $found,
+    { $device, value: $found, severity: (if $host.gpu then "required" else "advisory" end),
       status: (if $found == null then "unknown" elif $wanted == null then "info" elif allows($wanted; $found) then "ok" else "bad" end),
       found: ($text + (iommu_arguments($raw) | if . == "" then "" else "; " + . end)),
       wanted: (if $wanted == "passthrough" then "passthrough or off" else $wanted | m::wanted_or_alike end),
@@ -80,13 +81,13 @@ def iommu($raw; $host; $wanted):
   | if $hard == [] then
       (if m::has_sysfs($raw) | not then null elif iommus($raw) == [] then "off" else "on" end) as $found
       # without a device there is no group to ask
-      | iommu_finding($raw; null; $found; $found // "cannot be read"; if $found == "on" then null else $wanted end)
+      | iommu_finding($raw; $host; null; $found; $found // "cannot be read"; if $found == "on" then null else $wanted end)
     else
       $hard[] as $device
       | ($raw.links[class($device) + "device/iommu_group"] | if . == null then null else split("/") | last end) as $group
       | (if $group == null then null else m::file($raw; "/sys/kernel/iommu_groups/\($group)/type") end) as $type
       | (if $group == null then if iommus($raw) == [] then "off" else null end else $type | mode end) as $found
-      | iommu_finding($raw; $device; $found;
+      | iommu_finding($raw; $host; $device; $found;
           if $found == "off" then "off" elif $type == null then "its group's type cannot be read" else "\($found) (\($type))" end; $wanted)
     end;
 
@@ -156,4 +157,5 @@ def packages($raw):
 def findings($host):
   . as $raw
   | ($host.wanted // {}) as $w
-  | modules($raw; $host), drivers($raw; $host), nodes($raw; $host), iommu($raw; $host; $w.iommu), sysctls($raw; $w.sysctls), versions($raw), packages($raw);
+  | modules($raw; $host), drivers($raw; $host), nodes($raw; $host),
+    iommu($raw; $host; $w.iommu // if $host.gpu then "passthrough" else null end), sysctls($raw; $w.sysctls), versions($raw), packages($raw);

@@ -96,6 +96,7 @@ host_check() {
   gather_machine
   gather_nic
   gather_qos
+  gather_gpu
   gather_slingshot "${slingshot[@]}"
   json "$(uname -n)"
   printf '{"schema": "perch.host_check/1", "hostname": %s, "collected": "%s", ' "$JSON" "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
