@@ -224,13 +224,13 @@ class Readings:
         if not self._follow_s:
             return await self.after()
         self._traffic = self._clock.monotonic()
-        after, passed = 0, 0.0
-        while not after or passed < self._follow_s:
-            await asyncio.sleep(max(0, self._traffic + passed - self._clock.monotonic()))
+        after = 0
+        while not after or self._clock.monotonic() - self._traffic < self._follow_s:
             number = await self.take()
             if not after and self._taken - self._traffic >= self.counters.lag_s:
                 after = number
-            passed += FOLLOW_EVERY_S
+            passed = self._clock.monotonic() - self._taken
+            await asyncio.sleep(max(0, FOLLOW_EVERY_S - passed))
         return after
 
     async def take(self) -> int:
