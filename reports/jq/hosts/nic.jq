@@ -4,6 +4,7 @@ import "hosts/nic_read" as read;
 import "hosts/nic_link" as link;
 import "hosts/nic_fec" as fec;
 import "hosts/nic_cabling" as cabling;
+import "hosts/nic_config" as config;
 import "hosts/nic_optics" as optics;
 import "hosts/nic_address" as address;
 import "hosts/nic_pci" as pci;
@@ -16,7 +17,8 @@ def findings($host):
   | read::devices($raw; $host) as $devices
   | link::findings($raw; $host; $devices), fec::findings($raw; $host; $devices), optics::findings($raw; $host; $devices),
     cabling::findings($raw; $host; $devices), address::findings($raw; $host; $devices),
-    pci::findings($raw; $host; $devices; . as $d | link::link($raw; $d).gbit), driver::findings($raw; $host; $devices);
+    pci::findings($raw; $host; $devices; . as $d | link::link($raw; $d).gbit), driver::findings($raw; $host; $devices),
+    config::findings($raw; $host; $devices);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
 def between($hosts): group::between($hosts);

@@ -35,7 +35,7 @@ def path_mtu($raw; $d; $host):
   # an interface's MTU that nobody asked for excuses nothing on cards
   | ($host.scope == "hardware" and ($infiniband | not) and $host.wanted.path_mtu == null and $host.wanted.mtu == null and $most != null) as $full
   | ($host.wanted.path_mtu // if $infiniband or $full then $most else ([$allowed, $most | values] | min) end) as $wanted
-  | if $active == null then r::unknown(r::silent($raw; "verbs \($d.name)"; "ibverbs-utils"))
+  | if $active == null then r::unknown(r::silent($raw; "verbs \($d.name)"))
     else r::as_wanted($wanted; $active >= $wanted; "\($active)" + if $most == null then "" else " of \($most)" end; null) end
   | r::finding("path-mtu"; $d.name;
       # on cards without ibv_devinfo nobody knows: an MTU of 1500 on all hosts would pass

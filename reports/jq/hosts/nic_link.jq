@@ -93,9 +93,8 @@ def link($raw; $d):
 
 # Why nobody knows what a port could do: the tool that says it is not installed; null where it is.
 def unasked($raw; $d):
-  (if r::text($raw; $d.dir + "/link_layer") == "InfiniBand" then ["portinfo \($d.name)/\($d.port)", "infiniband-diags"]
-   else ["settings \($d.netdev)", "ethtool"] end) as [$name, $package]
-  | if r::command($raw; $name) | . != null and .exit == null then r::silent($raw; $name; $package) else null end;
+  (if r::text($raw; $d.dir + "/link_layer") == "InfiniBand" then "portinfo \($d.name)/\($d.port)" else "settings \($d.netdev)" end) as $name
+  | if r::command($raw; $name) | . != null and .exit == null then r::silent($raw; $name) else null end;
 
 def speed($raw; $d; $host):
   link($raw; $d) as $link | $host.link_gbit_s as $wanted

@@ -57,13 +57,13 @@ def ranges:
 
 def which($raw; $carrier; $optic):
   r::command($raw; "module \($carrier)") as $said
-  | ($said == null or $said.exit == null or $said.exit == 0 or $said.exit == 124 or $said.exit == 137) as $untried
+  | r::is_tried($raw; "module \($carrier)") as $tried
   | if $optic != null then r::result("info"; "\($optic.name)\($optic.details)"; $optic.name)
     elif $said.exit == 0 then r::unknown("ethtool -m \($carrier) names no module")
-    elif ($untried | not) and ($said.stderr | strings | test("not supported"; "i")) then r::not_applicable("the driver of \($carrier) does not tell its module")
-    else r::unknown(r::silent($raw; "module \($carrier)")) end
+    elif $tried and ($said.stderr | strings | test("not supported"; "i")) then r::not_applicable("the driver of \($carrier) does not tell its module")
+    else r::unread($raw; "module \($carrier)") end
   | r::finding("module"; $carrier;
-      { severity: (if $untried then "required" else "advisory" end), wanted: null, source: "ethtool -m; SFF-8472, SFF-8636, CMIS",
+      { severity: (if $tried then "advisory" else "required" end), wanted: null, source: "ethtool -m; SFF-8472, SFF-8636, CMIS",
         why: "other modules and other firmware have other faults", remedy: "Install ethtool, and run the check as root; use one kind of module" });
 
 def levels($carrier; $optic):

@@ -10,7 +10,8 @@ def command($raw; $name): [$raw.commands[$name] | objects] | .[0];
 def said($raw; $name): command($raw; $name) | if . == null or .exit != 0 then null else [.stdout | trimmed] | .[0] end;
 # The package of a tool, by Debian's name; the others have their tool's name in it.
 def package:
-  {ethtool: "ethtool", ip: "iproute2", ibv_devinfo: "ibverbs-utils", smpquery: "infiniband-diags", lldpctl: "lldpd"}[.]
+  {ethtool: "ethtool", ip: "iproute2", ibv_devinfo: "ibverbs-utils", smpquery: "infiniband-diags", lldpctl: "lldpd",
+   mstconfig: "mstflint", mstreg: "mstflint", devlink: "iproute2"}[.]
   | if . == null then "" else " (package \(.))" end;
 
 # Why a command has no answer: "ethtool is not installed (package ethtool)". A shell's $0 is its tool. 124 and 137 are timeout(1)'s.
@@ -24,18 +25,18 @@ def silent($raw; $name):
         elif .exit == 124 or .exit == 137 then "\($tool) did not answer in time, and was stopped"
         else "\($tool): exit \(.exit): \([.stderr | trimmed] | .[0] // "nothing said" | .[0:120])" end end;
 
-# The same with the package that has the tool: "ethtool is not installed (package ethtool)".
-def silent($raw; $name; $package):
-  silent($raw; $name) | if endswith(" is not installed") then . + " (package \($package))" else . end;
-
 # A finding. $about: {severity, why, remedy, source} and, where there is one, wanted; input: {status, found, value}.
 def finding($id; $device; $about):
   { id: ("nic-" + $id), device: $device, status, severity: $about.severity, found, value,
     wanted: (.wanted // $about.wanted), why: $about.why, remedy: $about.remedy, source: $about.source };
 
+# Whether a tool answered that it cannot. One that is missing, hangs or prints rubbish has not.
+def is_tried($raw; $name): command($raw; $name) | . != null and .exit != null and .exit != 0 and .exit != 124 and .exit != 137;
+
 # What a thing is found as, from whether it is as wanted; null: it cannot be read, or nobody wants anything.
 def result($status; $found; $value): {status: $status, found: $found, value: $value};
 def unknown($why): result("unknown"; "cannot be read: \($why)"; null);
+def unread($raw; $name): unknown(silent($raw; $name));
 def not_applicable($why): result("not_applicable"; $why; null);
 def either($good; $found; $value): result(if $good then "ok" else "bad" end; $found; $value);
 # Where nothing absolute is wanted the value is shown, and compared between hosts.

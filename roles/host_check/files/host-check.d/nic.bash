@@ -122,6 +122,25 @@ nic_pci() {
   ask "pci $1" od -A x -t x1 "$dir/config"
 }
 
+# What is kept of mstconfig's hundreds of lines
+readonly NIC_SETTINGS='^[*]?[[:space:]]*(ADVANCED_PCI_SETTINGS|ATS_ENABLED|CQE_COMPRESSION|LINK_TYPE_P[0-9]|MAX_ACC_OUT_READ|NUM_OF_VFS|PCI_WR_ORDERING|RDMA_SELECTIVE_REPEAT_EN|ROCE_CC_[A-Z0-9_]+|ROCE_CONTROL|SRIOV_EN)[[:space:]]'
+
+# nic_config FUNCTION: the settings of an NVIDIA card's firmware, by mstflint or by NVIDIA's own tools of other names
+nic_config() {
+  local driver kind=mst
+  driver=$(readlink "/sys/bus/pci/devices/$1/driver") || return 0
+  if [ "${driver##*/}" != mlx5_core ] || [ -e "/sys/bus/pci/devices/$1/physfn" ]; then return 0; fi
+  if ! command -v mstconfig >/dev/null && command -v mlxconfig >/dev/null; then kind=mlx; fi
+  if command -v "${kind}config" >/dev/null; then
+    # shellcheck disable=SC2016  # the inner shell's
+    ask "config $1" bash -c 'set -o pipefail
+      "$0" -d "$1" -e q | while IFS= read -r line; do [[ ! $line =~ $2 ]] || echo "$line"; done' "${kind}config" "$1" "$NIC_SETTINGS"
+  else
+    ask "config $1" mstconfig -d "$1" -e q
+  fi
+  ask "roce-accl $1" "${kind}reg" -d "$1" --reg_name ROCE_ACCL --get
+}
+
 # nic_errors INTERFACE...: what counts errors, of RDMA, too. Read at the beginning and at the end, so that it shows if a
 # link is failing at this moment.
 nic_errors() {
@@ -162,7 +181,11 @@ gather_nic() {
       for function in "${functions[@]}"; do all[$function]=1; done
     done
   done
-  for function in "${!all[@]}"; do nic_pci "$function"; done
+  for function in "${!all[@]}"; do
+    nic_pci "$function"
+    nic_config "$function"
+  done
+  ask devlink-health devlink -j health show
   for function in "${!own[@]}"; do nic_interrupts "$function"; done
   keep /sys/devices/system/node/online /proc/sys/kernel/osrelease /proc/sys/net/ipv4/conf/all/{arp_ignore,arp_announce,rp_filter} \
     /sys/module/{mlx5_core,mlx5_ib,mlx_compat,bnxt_en,bnxt_re,ice,irdma,ib_core}/version

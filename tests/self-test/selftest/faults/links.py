@@ -7,6 +7,7 @@ from selftest.fault import FAIL, INCONCLUSIVE, PASS, fault
 from selftest.faults.hosts import BETA, on_beta
 from selftest.files import Document
 
+CARD = "0000:81:00.0"
 FEC_OFF = says("fec enp1s0", substitute(r'"active": \["RS"\]', '"active": ["Off"]'))
 
 
@@ -99,6 +100,40 @@ FAULTS = (
         "a module of another kind than the other hosts'",
         module("MMA1B00-C100D", "MFA1A00-C005"),
         word=PASS,
+    ),
+    on_beta(
+        "setting-differs",
+        "differs-nic-config-pci-wr-ordering/beta/mlx5_0",
+        "a card that orders its writes in another way than the other hosts'",
+        says(f"config {CARD}", substitute(r"per_mkey\(0\)", "force_relax(1)")),
+        word=PASS,
+    ),
+    on_beta(
+        "setting-pending",
+        "nic-config/beta/mlx5_0",
+        "a setting of a card that waits for a boot",
+        says(f"config {CARD}", substitute(r"^ ( +NUM_OF_VFS +0 +0 +)0", r"*\g<1>8")),
+        word=PASS,
+    ),
+    on_beta(
+        "setting-unread",
+        "nic-config/beta/mlx5_0",
+        "a host that lacks mstflint to tell its cards' settings",
+        not_installed(f"config {CARD}"),
+        word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "adaptive-untold",
+        "nic-adaptive-routing/beta/mlx5_0 host_check/differs-nic-adaptive-routing/beta/mlx5_0",
+        "a card with adaptive routing that no trait names",
+        says(f"roce-accl {CARD}", substitute(r"(routing_forced_en +\| 0x0000000)0", r"\g<1>1")),
+        word=PASS,
+    ),
+    on_beta(
+        "reporter-error",
+        "nic-health/beta/mlx5_0",
+        "a card whose firmware is in error, by devlink",
+        says("devlink-health", lambda text: text.replace("healthy", "error", 1)),
     ),
     fault(
         "cables-exchanged",

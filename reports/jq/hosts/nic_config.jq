@@ -1,0 +1,64 @@
+# How each card is configured and how it is: the settings of NVIDIA's firmware, adaptive routing, devlink's reporters -> findings.
+import "common" as c;
+import "hosts/nic_read" as r;
+
+def by_mlx5($raw; $function): $raw.links["/sys/bus/pci/devices/\($function)/driver"] | strings | endswith("/mlx5_core");
+
+# A line of mstconfig -e q: "*  NUM_OF_VFS  0  0  8": default, current, after the next boot; without -e the last alone (mstflint).
+def settings:
+  [ split("\n")[] | [splits("\\s+") | select(. != "" and . != "*")] | select(.[0] != null and (.[0] | test("^[A-Z][A-Z0-9_]+$")))
+    | if length == 4 then {name: .[0], now: .[2], next: .[3]} elif length == 2 then {name: .[0], now: .[1], next: .[1]} else empty end ];
+
+def source: "mstconfig -e q; NVIDIA, MFT: mlxconfig";
+def config($raw; $d; $function):
+  (r::said($raw; "config \($function)") // "" | settings) as $settings
+  | [$settings[] | select(.now != .next) | "\(.name) \(.now), after the next boot \(.next)"] as $pending
+  | ( if $settings == [] then r::unread($raw; "config \($function)")
+      else r::either($pending == []; if $pending == [] then "\($settings | length) settings, none waits for a boot" else $pending | c::names(4) end; null) end
+      | r::finding("config"; $d.name;
+          { severity: (if $settings == [] and (r::is_tried($raw; "config \($function)") | not) then "required" else "advisory" end),
+            wanted: "read, and in effect", source: source, why: "a setting that waits for a boot changes what the next run measures",
+            remedy: "Install mstflint (or MFT), and run the check as root; reset the card (mlxfwreset) or reboot" }) ),
+    ( $settings[] | . as $one | r::result("info"; .now; .now)
+      | r::finding("config-\($one.name | ascii_downcase | gsub("_"; "-"))"; $d.name;
+          { severity: "advisory", wanted: null, source: source, why: "cards with other settings have other speed and other limits",
+            remedy: "mstconfig -d \($function) set \($one.name)=VALUE on the hosts that differ, then reset the card" }) );
+
+# A register's field: "adaptive_routing_forced_en    | 0x00000001" (mstreg)
+def field($name): [split("\n")[] | capture("^" + $name + " *\\| *0x0*(?<v>[01])( .*)?$").v == "1"] | .[0];
+def adaptive($raw; $d; $function; $host):
+  (r::said($raw; "roce-accl \($function)") // "" | field("adaptive_routing_forced_en")) as $on
+  | ($host.traits.adaptive_routing // false) as $trait
+  | if $on == null then r::unread($raw; "roce-accl \($function)")
+    else (if $on then "on" else "off" end) as $word | r::either($on == $trait; $word; $word) end
+  | r::finding("adaptive-routing"; $d.name;
+      { severity: "advisory", wanted: (if $trait then "on" else "off" end), source: "mstreg ROCE_ACCL; perch_fabric_traits",
+        why: "packets that take several paths arrive out of order, and limits count that as loss",
+        remedy: "Set perch_fabric_traits: {adaptive_routing: \($on == true)}, or adaptive_routing_forced_en of ROCE_ACCL" });
+
+# What devlink's reporters say of a function and its ports -> [{reporter, state, error}]; null: no answer that can be read
+def reporters($raw; $function):
+  [r::said($raw; "devlink-health") | strings | c::parsed | objects | .health | objects] | .[0]
+  | if . == null then null
+    else "pci/\($function)" as $at
+      | [ to_entries[] | select(.key == $at or (.key | startswith($at + "/"))) | .value | arrays[] | objects
+          | select((.reporter | type) == "string" and (.state | type) == "string") ] end;
+def health($raw; $d; $function):
+  reporters($raw; $function) as $all
+  | [$all // [] | .[] | select(.state != "healthy")] as $sick
+  | [$all // [] | .[] | select((.error | c::is_finite) and .error > 0)] as $past
+  | if $all == null then r::unread($raw; "devlink-health")
+    elif $all == [] then r::not_applicable("the driver has no reporter")
+    elif $sick != [] then r::result("bad"; $sick | map("\(.reporter): \(.state)") | c::names(4); null)
+    elif $past != [] then r::result("bad"; $past | map("\(.reporter): \(.error) \(if .error == 1 then "error" else "errors" end) since the driver was loaded") | c::names(4); null)
+    else r::result("ok"; "\($all | length) reporters healthy"; null) end
+  | r::finding("health"; $d.name;
+      { severity: (if $sick != [] or ($all == null and (r::is_tried($raw; "devlink-health") | not)) then "required" else "advisory" end),
+        wanted: "each reporter healthy, without an error", source: "devlink-health(8)", why: "a card that fails or recovers loses packets meanwhile",
+        remedy: "Read devlink health diagnose and dump show of the reporter, and the kernel's log; update the firmware" });
+
+def findings($raw; $host; $devices):
+  select($host.scope == "hardware")
+  | $devices[] | . as $d | select(.rdma and (.cxi | not)) | .chain[0] | select(. != null) | . as $function
+  | (select(by_mlx5($raw; $function)) | config($raw; $d; $function), (select($host.fabric == "roce") | adaptive($raw; $d; $function; $host))),
+    health($raw; $d; $function);
