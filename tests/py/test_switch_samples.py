@@ -85,11 +85,14 @@ FLOW = Seen("t/node1/node2/0/1", START_S + 16, START_S + 34, START_S + 16, START
 SEEN = pl.DataFrame([FLOW], schema=SCHEMA, orient="row")
 
 
-def switch(root: Path, provider: str) -> Document:
-    """leaf1 as a verdict has it."""
+def switch(root: Path, provider: str, **after: str) -> Document:
+    """leaf1 as a verdict has it; `after`: what it answers otherwise after the flows."""
     for phase in ("before", "after"):
-        text = json.dumps(reading(provider, phase))
-        (root / f"raw/leaf1/switch-{phase}.json").write_text(text)
+        one = json.loads(json.dumps(reading(provider, phase)))
+        if phase == "after":
+            for name, text in after.items():
+                one["commands"][name]["stdout"] = text
+        (root / f"raw/leaf1/switch-{phase}.json").write_text(json.dumps(one))
     plan = Plan(
         schema="perch.plan/2",
         run="r",
@@ -106,7 +109,6 @@ def switch(root: Path, provider: str) -> Document:
     facts = read_switches(RawFiles(root), plan, SEEN)
     assert facts is not None
     (row,) = facts.rows
-    assert row["faults"] == []
     return row
 
 
@@ -248,3 +250,12 @@ def test_a_run_without_readings_says_nothing_of_them(tmp_path: Path) -> None:
     assert "during" not in switch(tmp_path, "nxos")
     (tmp_path / "raw/leaf1/samples.jsonl.gz").unlink()
     assert "during" not in switch(tmp_path, "nxos")
+
+
+def test_another_models_words_after_the_flows_are_a_fault_and_end_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "nxos")
+    row = switch(tmp_path, "nxos", interfaces='{"TABLE_interface": 7}')
+    assert row["faults"] == [
+        {"command": "after", "why": "its answers have another form than those of nxos"}
+    ]
+    assert (row["rows"], "during" in row) == ([], False)
