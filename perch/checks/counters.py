@@ -202,6 +202,8 @@ def _errors_allowed() -> pl.Expr:
 
 def moved(records: pl.DataFrame, name: str, *, reset: bool = False) -> list[Moved]:
     """By scope the flows in which this class moved, or in which it was reset."""
+    if records[f"events.moved.{name}"].null_count() == records.height:
+        return []
     n, at = pl.col(f"events.counts.{name}"), pl.col(f"events.moved.{name}")
     sent = pl.col("packets.sent") if CLASSES[name].rare else pl.lit(None, dtype=pl.Float64)
     allowed = _errors_allowed() if name == "errors" else pl.lit(0)

@@ -7,6 +7,7 @@ the keys that it has, any other is added. It may be of links of one fabric and o
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ def _read(path: Path) -> LimitFile:
     raise PerchError(ExitCode.USAGE, what, file=path, place=place, remedy="correct the limits")
 
 
+@cache
 def shipped(name: str) -> tuple[Limit, ...] | None:
     """The limits of a set that comes with this version; None for an unknown name."""
     path = next((one for one in SETS.glob("*.yml") if one.stem == name), None)
