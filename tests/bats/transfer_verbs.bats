@@ -103,18 +103,22 @@ needs_two() { [ -n "$SECOND" ] || skip "needs two RDMA devices"; }
 # Times that a receiver of Soft-RoCE was not ready.
 not_ready() { cat "/sys/class/infiniband/$FIRST/ports/1/hw_counters/"*rnr_err 2>/dev/null | paste -sd ' '; }
 
-@test "rates: writes, reads and sends are counted, and no receiver is ever not ready" {
+# counted OPTION...: message rates of every operation, all of whose messages are there
+counted() {
   local op before
   for op in write read send; do
     before=$(not_ready)
     run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PLAIN_PORT" --backend verbs --device "$FIRST" --server-device "$FIRST" \
-      --timeout 20s --json --op "$op" --size 8:4K:1K --queue-pairs 2 --threads 2 --iterations 3001 --warmup 70
+      --timeout 20s --json --op "$op" --size 8:4K:1K --queue-pairs 2 --threads 2 --iterations 3001 --warmup 70 "$@"
     printf '%s\n' "$output" >out
     holds 'length == 4 and all(.[]; .op == "'"$op"'" and .status == "ok" and .message_rate.messages == 6002
       and .path.claimed_bytes == 2 * 3071 * .params.size_bytes)'
     assert_equal "$(not_ready)" "$before"
   done
 }
+
+@test "rates: writes, reads and sends are counted, and no receiver is ever not ready" { counted; }
+@test "rates: over a footprint, too" { counted --footprint 16M; }
 
 @test "transfers: two devices, a thread for each" {
   needs_two
