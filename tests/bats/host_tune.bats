@@ -16,6 +16,11 @@ teardown() { common_teardown; }
   assert_json answer.json .changed
   assert_equal "$(value /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages)" 16
   assert_equal "$(value /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor)" performance
+  # the state at the limit stays, the deeper one is off on each processor
+  assert_equal "$(value /sys/devices/system/cpu/cpu0/cpuidle/state1/disable)/$(value /sys/devices/system/cpu/cpu0/cpuidle/state2/disable)" 0/1
+  assert_equal "$(value /sys/devices/system/cpu/cpu1/cpuidle/state2/disable)" 1
+  assert_equal "$(sed 1d root/etc/perch/host_tune.d/idle_latency_us | head -n 1)" \
+    "$(printf 'write\t/sys/devices/system/cpu/cpu0/cpuidle/state2/disable\t1')"
   assert_equal "$(value /sys/class/net/eth1/mtu)" 9000
   assert_equal "$(value /proc/irq/31/smp_affinity_list)" 1
   assert_equal "$(value /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos)" 106
@@ -149,12 +154,14 @@ teardown() { common_teardown; }
 
 @test "what this host does not have is named, with what to do" {
   rm -r root/sys/devices/system/node/node0/hugepages/hugepages-1048576kB root/sys/kernel/mm/hugepages/hugepages-1048576kB
+  rm -r root/sys/devices/system/cpu/cpu*/cpuidle
   rm root/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor root/etc/pam.d/sshd
-  call '{settings: {hugepages_1g: 2, hugepages_2m: {"7": 3}, governor: "performance", memlock: "unlimited", ecn_priorities: [3], pfc_priorities: [3],
+  call '{settings: {hugepages_1g: 2, hugepages_2m: {"7": 3}, governor: "performance", idle_latency_us: 2, memlock: "unlimited", ecn_priorities: [3], pfc_priorities: [3],
     tuned_profile: "network-latency", sysctls: {"net.no.such": 1, "../../../etc/passwd": 1}}}'
   trouble "this machine has no huge pages of 1 GiB"
   trouble "this machine has no NUMA node 7"
   trouble "the processors have no governor"
+  trouble "the processors have no idle states"
   trouble "no file of /etc/pam.d asks pam_limits.so"
   trouble "eth1 has no switches for ECN"
   trouble "eth1 has no priority settings that can be reached (dcb pfc show dev eth1: Attribute read: Operation not supported"

@@ -15,7 +15,13 @@ make_host() {
   local cpu=/sys/devices/system/cpu net=/sys/class/net pci=/sys/devices/pci0/0000:03:00.0 size irq
   mkdir -p nics root/etc/security root/var/lib root/etc/systemd/system/multi-user.target.wants root/sys/class/net root/sys/class/infiniband
   put $cpu/online 0-1
-  for irq in 0 1; do put $cpu/cpu$irq/cpufreq/scaling_governor schedutil; done
+  for irq in 0 1; do
+    put $cpu/cpu$irq/cpufreq/scaling_governor schedutil
+    put $cpu/cpu$irq/cpuidle/state1/latency 2
+    put $cpu/cpu$irq/cpuidle/state1/disable 0
+    put $cpu/cpu$irq/cpuidle/state2/latency 170
+    put $cpu/cpu$irq/cpuidle/state2/disable 0
+  done
   for size in 2048 1048576; do
     put /sys/kernel/mm/hugepages/hugepages-${size}kB/nr_hugepages 4
     put /sys/devices/system/node/node0/hugepages/hugepages-${size}kB/nr_hugepages 4
@@ -76,6 +82,6 @@ value() { printf '%s\n' "$(<"root$1")"; }
 everything() { (cd root && find . -printf '%p %m %u %l\n' | sort && find . -type f -exec sha256sum {} + | sort) && find nics -type f -exec jq -cS . {} +; }
 
 # all that can be set there; the count is the node's, as no kernel spreads it here
-ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", memlock: "unlimited", transparent_hugepages: "never",
+ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", idle_latency_us: 2, memlock: "unlimited", transparent_hugepages: "never",
   sysctls: {"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 87380 9000000"}, mtu: 9000, irq_affinity: "local", pfc_priorities: [3],
   ets: {tc_tsa: {"0": "ets", "3": "ets"}, tc_bw: {"0": 40, "3": 60}}, dscp_priority: {"26": 3}, dscp_trust: "dscp", roce_tos: 106}'

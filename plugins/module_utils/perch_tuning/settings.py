@@ -128,6 +128,26 @@ def governor(context: Context, value) -> Iterator[Wish | Trouble]:
         yield Text(system, path=path), value
 
 
+def idle_latency_us(context: Context, value) -> Iterator[Wish | Trouble]:
+    """Each idle state that takes longer to leave is switched off on each CPU."""
+    system, base = context.system, "/sys/devices/system/cpu"
+    states = [
+        f"{base}/{cpu}/cpuidle/{state}"
+        for cpu in system.names(base)
+        if re.fullmatch(r"cpu[0-9]+", cpu)
+        for state in system.names(f"{base}/{cpu}/cpuidle")
+        if re.fullmatch(r"state[0-9]+", state)
+    ]
+    if not states:
+        yield Trouble(
+            "the processors have no idle states (no cpuidle)",
+            "leave host_tune_idle_latency_us at null here; a virtual machine's host decides",
+        )
+    for state in states:
+        if int(Text(system, path=f"{state}/latency").read()) > int(value):
+            yield Text(system, path=f"{state}/disable"), "1"
+
+
 def tuned_profile(context: Context, value) -> Iterator[Wish | Trouble]:
     yield Tuned(context.system), {"profile": value, "mode": "manual"}
 
@@ -439,6 +459,7 @@ SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
     "hugepages_2m": _huge_pages(2048),
     "hugepages_1g": _huge_pages(1048576),
     "governor": governor,
+    "idle_latency_us": idle_latency_us,
     "tuned_profile": tuned_profile,
     "transparent_hugepages": transparent_hugepages,
     "memlock": memlock,

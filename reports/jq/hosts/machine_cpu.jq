@@ -136,7 +136,7 @@ def idle($raw; $wanted):
                 + if $arguments == "" then "" else "; \($arguments)" end),
         wanted: (if $wanted == null then null | m::wanted_or_alike else "at most \($wanted) us to wake" end),
         why: "a CPU in a deep idle state wakes late, which adds to the latency",
-        remedy: "Run tuned-adm profile network-latency, or cpupower idle-set --disable-by-latency \($wanted // 10), or boot with intel_idle.max_cstate=1 processor.max_cstate=1",
+        remedy: "Set host_tune_idle_latency_us: \($wanted // 10), or run tuned-adm profile network-latency",
         source: "Linux, Documentation/admin-guide/pm/cpuidle.rst" });
 
 # ---- which CPUs, and who else uses them -------------------------------------------------------------------------------
