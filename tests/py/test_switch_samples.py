@@ -259,3 +259,21 @@ def test_another_models_words_after_the_flows_are_a_fault_and_end_nothing(tmp_pa
         {"command": "after", "why": "its answers have another form than those of nxos"}
     ]
     assert (row["rows"], "during" in row) == ([], False)
+
+
+def test_the_interval_that_lost_packets_is_named_with_its_flows(tmp_path: Path) -> None:
+    def change(lines: list[Document]) -> None:
+        for line in lines[3:]:
+            tables = json.loads(line["commands"]["counters"]["stdout"])
+            queue = tables["COUNTERS:oid:0x1500000000003"]["value"]
+            dropped = int(queue["SAI_QUEUE_STAT_DROPPED_PACKETS"]) + 500
+            queue["SAI_QUEUE_STAT_DROPPED_PACKETS"] = str(dropped)
+            line["commands"]["counters"]["stdout"] = json.dumps(tables)
+
+    found = judged(tmp_path, "sonic", [change])["0"]
+    row = next(row for row in found["rows"] if row["host"] == "node1" and row["queue"] == "3")
+    assert row["figures"]["drops"] == {"min": 0, "median": 250, "max": 500}
+    assert row["peak"] == {
+        "begin": at(FIRST_S + 2 * EVERY_S), "end": at(FIRST_S + 3 * EVERY_S),
+        "flows": ["t/node1/node2/0/1"], "of": 1,
+    }  # fmt: skip
