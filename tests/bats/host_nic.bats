@@ -238,6 +238,24 @@ SCRIPT
   done
 }
 
+@test "host-check keeps the settings that matter, of mstconfig or of mlxconfig" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  mkdir bin
+  cat >bin/mlxconfig <<'MLX'
+#!/bin/sh
+printf '        %s\n' 'SAFE_MODE_ENABLE True(1) True(1) True(1)' 'NUM_OF_VFS 0 0 8'
+[ "$*" = "-d 0000:81:00.0 -e q" ]
+MLX
+  chmod +x bin/mlxconfig
+  PATH=$PWD/bin:$PATH laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 >found.json
+  assert_json found.json '.commands["config 0000:81:00.0"] | .exit == 0 and .argv[3] == "mlxconfig" and (.stdout | ltrimstr("        ")) == "NUM_OF_VFS 0 0 8"'
+  printf '#!/bin/sh\necho "-E- Failed to open the device" >&2\nexit 1\n' >bin/mstconfig
+  chmod +x bin/mstconfig
+  PATH=$PWD/bin:$PATH laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 >found.json
+  assert_json found.json '.commands["config 0000:81:00.0"] | .exit == 1 and .argv[3] == "mstconfig" and (.stderr | test("Failed to open"))'
+}
+
 @test "host-check reads an interface of this machine with bash and coreutils alone" {
   local tool interface
   interface=$(basename "$(find /sys/class/net -mindepth 1 -maxdepth 1 ! -name lo | sort | tail -n 1)")
