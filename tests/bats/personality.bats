@@ -250,7 +250,7 @@ summary_of() {
   export LD_LIBRARY_PATH=${PERCH_DOUBLES:-$TOP/engine/build/doubles} PERCH_FAKE_GPU_VISIBLE=1
   export FI_CXI_DISABLE_NON_INJECT_MSG_IDC=0
   unset PORT
-  serve cxi_send_bw
+  serve cxi_send_bw -g NVIDIA -t 0
   client 0 cxi_send_bw -n 2 -l 4 -g NVIDIA -t 0 -r 1
   assert_said "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=0 of the environment gives way to the memory of a GPU"
   printf '%s\n' "$output" >client.out
@@ -274,6 +274,12 @@ Server TX Mem    : System
 Server RX Mem    : GPU 0
 Server GPU Type  : AMD"
   served 0
+
+  unset PORT
+  serve cxi_send_bw -g AMD -r 0
+  client 4 cxi_send_bw -n 2 -g AMD -r 1
+  assert_said "this server was started with -r for rocm:0, and the client asks for rocm:1; give both ends the same"
+  served 4
 }
 
 @test "both ends say that they are perch, so that no report takes them for the original" {

@@ -51,7 +51,8 @@ enum shell {
 struct options {
 	enum command command;
 	enum command checked;           /* COMMAND_CHECK: lat, bw, transfer or rate, whose words follow */
-	struct job job;                 /* for serve only its own device, cpu, numa, ib_port, gid_index and svc_id */
+	/* for serve only its own device, cpu, numa, ib_port, gid_index and svc_id; of a personality the GPUs, too */
+	struct job job;
 	bool given[JOB_MEMBERS_MAX];    /* by place in job_members: on the command line, even with the default */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;

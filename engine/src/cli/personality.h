@@ -96,9 +96,10 @@ extern const struct writer personality_writer;
 
 /*
  * The server's side of the same, in the process that runs the job. check: -EPERM, said, where the client wants
- * something else than the tool that this server was started as. phase: after each size. What they print is flushed.
+ * something else than the tool, or the GPUs, that this server was started with. phase: after each size. What they print
+ * is flushed.
  */
-int personality_serve_check(const struct personality *p, const struct job *job);
+int personality_serve_check(const struct options *o, const struct job *job);
 
 /*
  * The originals name a service alone and find its VNI by libcxi, which is not needed here:

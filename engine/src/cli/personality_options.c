@@ -76,7 +76,7 @@ static const struct original {
 	const char *name, *metavar;     /* metavar NULL: takes no value */
 	const char *help;
 	unsigned families;              /* enum tool_family: an operation and a kind that have it */
-	bool own;                       /* each side names its own; all else is the client's to say */
+	bool own;                       /* the server takes it, too; all else is the client's to say */
 	enum original_type type;
 	size_t offset, size;
 	uint64_t min, max;
@@ -88,10 +88,10 @@ static const struct original {
 	{ 'p', "port", "PORT", "TCP port to listen on or connect to (default: 49194)", ANY | BOTH, true, ORIGINAL_COUNT,
 	  INTO(port), 1, UINT16_MAX, NULL },
 	{ 't', "tx-gpu", "GPU", "GPU whose memory is sent from, at both ends (default: system memory); turns IDC off",
-	  BUFFERED | BOTH, false, ORIGINAL_TEXT, INTO(tx_gpu), 0, 0, NULL },
+	  BUFFERED | BOTH, true, ORIGINAL_TEXT, INTO(tx_gpu), 0, 0, NULL },
 	{ 'r', "rx-gpu", "GPU", "GPU whose memory is received into, at both ends (default: system memory)",
-	  BUFFERED | BOTH, false, ORIGINAL_TEXT, INTO(rx_gpu), 0, 0, NULL },
-	{ 'g', "gpu-type", "TYPE", "AMD, NVIDIA or INTEL (default: by the device files here)", BUFFERED | BOTH, false,
+	  BUFFERED | BOTH, true, ORIGINAL_TEXT, INTO(rx_gpu), 0, 0, NULL },
+	{ 'g', "gpu-type", "TYPE", "AMD, NVIDIA or INTEL (default: by the device files here)", BUFFERED | BOTH, true,
 	  ORIGINAL_TEXT, INTO(gpu_type), 0, 0, gpu_names },
 	{ 'n', "iters", "ITERS", "Iterations for each size", ANY | BOTH, false, ORIGINAL_COUNT, INTO(iterations), 1,
 	  COUNT_MAX, NULL },
@@ -398,27 +398,35 @@ static void say_operation(const struct personality *p, const struct request *r, 
 	}
 }
 
+/* Empty: no GPU was named. Negative: said. */
+static int memory_of(const struct personality *p, const struct request *r, char letter, char ret[JOB_NAME_MAX]) {
+	const char *number = letter == 't' ? r->tx_gpu : r->rx_gpu;
+	int e = 0;
+
+	*ret = '\0';
+	if (number)
+		e = gpu_memory_kind(r->gpu_type, number, ret);
+	return e != -EINVAL ? e : failure(e, EXIT_USAGE, "%s: -%c '%.64s': give the number of a GPU, from 0", p->name,
+					  letter, number);
+}
+
 /* The memory of both ends: perch's words name what is sent from, and what is received into, wherever that is. */
 static int say_memory(const struct personality *p, const struct request *r, struct words *w) {
 	const struct {
-		const char *option, *number, *letter;
-	} sides[] = { { "--tx-memory", r->tx_gpu, "t" }, { "--rx-memory", r->rx_gpu, "r" } };
+		const char *option;
+		char letter;
+	} sides[] = { { "--tx-memory", 't' }, { "--rx-memory", 'r' } };
 	char kind[JOB_NAME_MAX];
 	int e;
 
 	for (size_t i = 0; i < ELEMENTSOF(sides); i++) {
-		if (!sides[i].number && r->huge > 0) {
-			say(w, "%s", sides[i].option);
-			say(w, "huge:%s", huge_names[r->huge]);
-		}
-		if (!sides[i].number)
-			continue;
-		e = gpu_memory_kind(r->gpu_type, sides[i].number, kind);
-		if (e == -EINVAL)
-			return failure(e, EXIT_USAGE, "%s: -%s '%.64s': give the number of a GPU, from 0", p->name,
-				       sides[i].letter, sides[i].number);
+		e = memory_of(p, r, sides[i].letter, kind);
 		if (e < 0)
 			return e;
+		if (!kind[0] && r->huge > 0)
+			(void) snprintf(kind, sizeof(kind), "huge:%s", huge_names[r->huge]);
+		if (!kind[0])
+			continue;
 		say(w, "%s", sides[i].option);
 		say(w, "%s", kind);
 	}
@@ -501,12 +509,9 @@ static int translate(const struct personality *p, const struct request *r, bool 
 	if (r->host) {
 		e = say_client(p, r, w);
 	} else {
-		if (r->tx_gpu || r->rx_gpu)
-			return failure(-EINVAL, EXIT_USAGE, "%s: the client names the memory of both ends here: "
-				       "give -t and -r to it, not to the server", p->name);
 		if (clients)
-			notice("%s: without an address this is the server; it ignores all options but -d, -v and -p",
-			       p->name);
+			notice("%s: without an address this is the server; it ignores all options but -d, -v, -p and "
+			       "those of GPUs", p->name);
 		say(w, "serve");
 		say(w, "--once");
 	}
@@ -562,6 +567,7 @@ int personality_parse(const struct personality *p, int argc, char **argv, struct
 		.min = p->size,
 		.list = p->list,
 	};
+	char tx_memory[JOB_NAME_MAX] = "", rx_memory[JOB_NAME_MAX] = "";
 	struct words w = { .argc = 0 };
 	bool clients = false;
 	int e;
@@ -572,14 +578,21 @@ int personality_parse(const struct personality *p, int argc, char **argv, struct
 	/* Whoever reads this tool's output must not take it for the original's: reports look for these words. */
 	notice("%s is perch in the place of HPE's tool: its figures come through libfabric; "
 	       "the two cannot talk to each other", p->name);
-	e = r.host ? check(p, &r) : 0;
+	e = r.host ? check(p, &r) : memory_of(p, &r, 't', tx_memory);
+	if (e == 0 && !r.host)
+		e = memory_of(p, &r, 'r', rx_memory);
 	if (e == 0)
 		e = translate(p, &r, clients, &w);
 	if (e == 0)
 		e = options_parse(w.argc, w.argv, ret);
-	if (e == 0)
-		ret->buffer_limit = r.buffer;
-	return e;
+	if (e != 0)
+		return e;
+	ret->buffer_limit = r.buffer;
+	if (!r.host) {
+		memcpy(ret->job.tx_memory, tx_memory, sizeof(tx_memory));
+		memcpy(ret->job.rx_memory, rx_memory, sizeof(rx_memory));
+	}
+	return 0;
 }
 
 static void print_original(FILE *f, const struct original *o) {

@@ -386,10 +386,23 @@ static bool op_fits(const struct personality *p, enum op op) {
 	       ((p->family & TOOL_READ) && op == OP_READ) || ((p->family & TOOL_ATOMIC) && op_is_general_atomic(op));
 }
 
-int personality_serve_check(const struct personality *p, const struct job *job) {
-	if (op_fits(p, job->op) && (job->kind == KIND_LATENCY) == ((p->family & TOOL_LAT) != 0) &&
-	    streq(job->backend, "cxi"))
+/* The client's word counts for both ends: a server that was told of another GPU must not measure this one. */
+static int check_memory(const char *own, const char *asked, char letter) {
+	if (!own[0] || streq(own, asked))
 		return 0;
+	return failure(-EPERM, EXIT_PEER, "this server was started with -%c for %s, and the client asks for %s; "
+		       "give both ends the same", letter, own, asked);
+}
+
+int personality_serve_check(const struct options *o, const struct job *job) {
+	const struct personality *p = o->personality;
+	int r;
+
+	if (op_fits(p, job->op) && (job->kind == KIND_LATENCY) == ((p->family & TOOL_LAT) != 0) &&
+	    streq(job->backend, "cxi")) {
+		r = check_memory(o->job.tx_memory, job->tx_memory, 't');
+		return r < 0 ? r : check_memory(o->job.rx_memory, job->rx_memory, 'r');
+	}
 	return failure(-EPERM, EXIT_PEER, "this server was started as %s, and the client wants %s %s over %s; "
 		       "start the same program on both hosts, or perch serve", p->name, op_name((int) job->op),
 		       kind_name((int) job->kind), job->backend);

@@ -67,7 +67,7 @@ static int serve_job(const struct options *o, struct control *c, const json_t *p
 	if (e == 0)
 		e = backend_require(&job);
 	if (e == 0 && o->personality)
-		e = personality_serve_check(o->personality, &job);
+		e = personality_serve_check(o, &job);
 	if (e < 0)
 		return e;
 	/* What the client asks for outranks what this server was started with. */
