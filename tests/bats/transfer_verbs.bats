@@ -3,6 +3,8 @@
 # machine. In the guest of tests/uml a second Soft-RoCE device stands for a second NIC: a device reaches itself within
 # Soft-RoCE, and the other one over the wire between their interfaces. What needs two is skipped where there is one.
 
+# shellcheck disable=SC2030,SC2031  # each test is a subshell
+
 load helpers
 
 # The second device of the guest, at the other end of rxe0's wire: one kernel has both addresses, and must accept that.
