@@ -23,6 +23,9 @@ teardown() { common_teardown; }
     "$(printf 'write\t/sys/devices/system/cpu/cpu0/cpuidle/state2/disable\t1')"
   assert_equal "$(value /sys/class/net/eth1/mtu)" 9000
   assert_equal "$(value /proc/irq/31/smp_affinity_list)" 1
+  assert_json nics/eth1.ethtool '.now == {RX: 8192, TX: 1024} and .adaptive == {rx: "off", tx: "on"} and .["rx-usecs"] == "0" and .["rx-frames"] == "128"'
+  assert_equal "$(<nics/0000:03:00.0.control)" 5936
+  assert_equal "$(sed 1d root/etc/perch/host_tune.d/rings)" "$(printf 'wait\t/sys/class/net/eth1\nrun\tethtool\t-G\teth1\trx\t8192')"
   assert_equal "$(value /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos)" 106
   assert_json nics/eth1.dcb '.pfc.prio_pfc[3] and .app == [[26, 3]] and .ets.tc_bw == [40, 0, 0, 60, 0, 0, 0, 0]'
   grep -qx 'net.ipv4.tcp_rmem = 4096 87380 9000000' root/etc/sysctl.d/90-perch.conf

@@ -226,3 +226,16 @@ teardown() { common_teardown; }
   revert
   assert_equal "$(everything)" "$before"
 }
+
+@test "rings that are too large, a name that the driver does not have, and a device without a PCI function are refused by name" {
+  call '{settings: {rings: {rx: 9000}, coalescing: {"rx-usecs": 1, "tx-usecs": 1}}}'
+  trouble "the rx ring of eth1 has 8192 places at most"
+  trouble "eth1 has no tx-usecs. To do: its driver has: rx-usecs, rx-frames, adaptive-rx, adaptive-tx; correct host_tune_coalescing"
+  assert_json nics/eth1.ethtool '.now.RX == 1024 and .["rx-usecs"] == "8"'
+  rm nics/*.control
+  call '{settings: {pcie_read_request: 512}}'
+  trouble "setpci does not read Device Control of eth1"
+  put /sys/class/net/dummy0/mtu 1500
+  call '{settings: {pcie_read_request: 512}, devices: [{name: "rxe0", netdev: "dummy0"}]}'
+  trouble "dummy0 is on no PCI function"
+}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Iterator
 
-from . import network, qos
+from . import network, nic, qos
 from .base import System, Trouble
 from .roce import CmTos, TrafficClass
 from .values import Directory, HugePages, Irq, Text, Tuned, Value, WholeFile, cpus
@@ -342,6 +342,18 @@ def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
     yield from _each(context.netdevs(), wishes)
 
 
+def _of_each(make: Callable) -> Callable:
+    """`make(system, netdev, value)` of each interface."""
+
+    def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
+        def of(netdev: str) -> Iterator[Wish]:
+            yield make(context.system, netdev, value)
+
+        yield from _each(context.netdevs(), of)
+
+    return wishes
+
+
 # ---- priorities
 # -------------------------------------------------------------------------------------------------
 
@@ -466,6 +478,9 @@ SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
     "sysctls": sysctls,
     "mtu": mtu,
     "irq_affinity": irq_affinity,
+    "rings": _of_each(nic.rings),
+    "coalescing": _of_each(nic.coalescing),
+    "pcie_read_request": _of_each(nic.read_request),
     "pfc_priorities": _priorities(_pfc),
     "ets": _priorities(_ets),
     "dscp_priority": _priorities(_dscp),

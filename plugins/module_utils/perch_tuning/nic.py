@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of a NIC's interface: the rings, the moderation of interrupts, and the PCIe read request.
+
+ethtool's text is that of its ring.c, coalesce.c and netlink/ (5.9 to 6.11): what a driver does not
+have is "n/a". A read request is in Device Control of PCIe (PCI Express Base Specification, 7.5.3.4).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from .base import System, Trouble
+from .network import NET
+from .qos import change
+from .values import Value
+
+RINGS = ("rx", "tx")
+#: Bits 14 to 12 of Device Control: 128 bytes x 2^n.
+READ_REQUEST_MASK, READ_REQUEST_SHIFT, READ_REQUEST_LEAST = 0x7000, 12, 128
+
+
+def _asked(system: System, netdev: str, letter: str) -> str:
+    code, out, err = system.command("ethtool", letter, netdev)
+    if code != 0:
+        raise Trouble(
+            f"ethtool {letter} {netdev}: {err or out.strip() or 'failed'}",
+            "install ethtool; a driver without this setting needs its variable to be null here",
+        )
+    return out
+
+
+class _Ethtool(Value):
+    """A dictionary of settings. `wanted`: some of them; what is not named stays."""
+
+    fields = ("netdev",)
+    what = letter = ""
+
+    def title(self) -> str:
+        return f"{self.what} of {self.netdev}"
+
+    def agrees(self, found, wanted) -> bool:
+        return all(found.get(name) == value for name, value in wanted.items())
+
+    def show(self, value) -> str:
+        return ", ".join(f"{name} {part}" for name, part in value.items())
+
+    def _words(self, value) -> list[str]:
+        pairs = (str(word) for pair in value.items() for word in pair)
+        return ["ethtool", self.letter, self.netdev, *pairs]
+
+    def write(self, value) -> None:
+        """In one command: a driver refuses what does not fit together."""
+        found = self.read()
+        changed = {name: part for name, part in value.items() if found.get(name) != part}
+        if changed:
+            change(self.system, self._words(changed))
+
+    def boot(self, value) -> list[list[str]]:
+        return [["wait", f"{NET}/{self.netdev}"], ["run", *self._words(value)]]
+
+
+class Rings(_Ethtool):
+    kind, what, letter = "rings", "rings", "-G"
+
+    def _section(self, title: str) -> dict[str, int]:
+        text = _asked(self.system, self.netdev, "-g").partition(title)[2]
+        found: dict[str, int] = {}
+        for name, count in re.findall(r"^(RX|TX):\s*([0-9]+)$", text, re.MULTILINE):
+            found.setdefault(name.lower(), int(count))
+        return found
+
+    def read(self) -> dict[str, int]:
+        return self._section("Current hardware settings:")
+
+    def most(self) -> dict[str, int]:
+        return self._section("Pre-set maximums:")
+
+
+class Coalescing(_Ethtool):
+    kind, what, letter = "coalescing", "interrupt moderation", "-C"
+
+    def read(self) -> dict[str, str]:
+        text = _asked(self.system, self.netdev, "-c")
+        found = dict(re.findall(r"^([a-z][a-z-]+):\s*([0-9]+|on|off)\s*$", text, re.MULTILINE))
+        if adaptive := re.search(r"^Adaptive RX:\s*(on|off)\s+TX:\s*(on|off)\s*$", text, re.M):
+            found |= {"adaptive-rx": adaptive[1], "adaptive-tx": adaptive[2]}
+        return found
+
+
+class ReadRequest(Value):
+    """Bytes that the NIC asks of memory at once."""
+
+    kind = "read_request"
+    fields = ("netdev",)
+
+    def title(self) -> str:
+        return f"PCIe read request of {self.netdev}"
+
+    def _function(self) -> str:
+        path = os.path.realpath(self.system.path(f"{NET}/{self.netdev}/device"))
+        found = re.findall(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", path)
+        if not found:
+            raise Trouble(
+                f"{self.netdev} is on no PCI function",
+                "leave host_tune_pcie_read_request at null here; software devices have none",
+            )
+        return found[-1]
+
+    def _setpci(self, more: str) -> list[str]:
+        return ["setpci", "-s", self._function(), f"CAP_EXP+8.w{more}"]
+
+    def _words(self, value) -> list[str]:
+        bits = (int(value) // READ_REQUEST_LEAST).bit_length() - 1 << READ_REQUEST_SHIFT
+        return self._setpci(f"={bits:04x}:{READ_REQUEST_MASK:04x}")
+
+    def read(self) -> int:
+        code, out, err = self.system.command(*self._setpci(""))
+        if code != 0 or not re.fullmatch(r"[0-9a-f]{4}", out.strip()):
+            raise Trouble(
+                f"setpci does not read Device Control of {self.netdev}: {err or out.strip()}",
+                "install pciutils; a function without a PCIe capability has none",
+            )
+        bits = int(out, 16) & READ_REQUEST_MASK
+        return READ_REQUEST_LEAST << (bits >> READ_REQUEST_SHIFT)
+
+    def write(self, value) -> None:
+        change(self.system, self._words(value))
+
+    def boot(self, value) -> list[list[str]]:
+        return [["wait", f"{NET}/{self.netdev}"], ["run", *self._words(value)]]
+
+
+# ---- what the variables mean ---------------------------------------------------------------------
+
+
+def rings(system: System, netdev: str, value: dict) -> tuple[Value, object]:
+    wanted = {name: int(count) for name, count in value.items()}
+    of_netdev = Rings(system, netdev=netdev)
+    most = of_netdev.most()
+    for name, count in wanted.items():
+        if count > most.get(name, 0):
+            raise Trouble(
+                f"the {name} ring of {netdev} has {most.get(name, 0)} places at most",
+                "ask for fewer in host_tune_rings",
+            )
+    return of_netdev, wanted
+
+
+def coalescing(system: System, netdev: str, value: dict) -> tuple[Value, object]:
+    of_netdev = Coalescing(system, netdev=netdev)
+    found = of_netdev.read()
+    for name in value:
+        if name not in found:
+            raise Trouble(
+                f"{netdev} has no {name}",
+                f"its driver has: {', '.join(found) or 'none'}; correct host_tune_coalescing",
+            )
+    # YAML's on and off are booleans
+    words = {True: "on", False: "off"}
+    wanted = {name: words[part] if isinstance(part, bool) else str(part) for name, part in value.items()}
+    return of_netdev, wanted
+
+
+def read_request(system: System, netdev: str, value) -> tuple[Value, object]:
+    return ReadRequest(system, netdev=netdev), int(value)
