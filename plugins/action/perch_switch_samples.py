@@ -34,7 +34,7 @@ description:
   - With O(commands) it starts a process that appends a line a reading to O(path), one reading at a
     time. With O(into) it ends that process, waits until it is gone, and moves its file.
   - A reading begins O(interval) seconds after the one before. From a slow switch it begins later,
-    after 20 times what the slowest answer took.
+    after 20 times what all its answers took.
 options:
   path: {description: The file of readings while it grows., type: path, required: true}
   into: {description: The file of readings when it is whole., type: path}
@@ -139,8 +139,8 @@ def sample(ask: Callable[[str], dict], options: dict, file: int, ends: list[int]
         head = {"schema": "perch.switch/1", "phase": "during", "collected": now}
         line = options["head"] | head | {"asked_s": reading.asked_s, "commands": said}
         os.write(file, gzip.compress(json.dumps(line).encode() + b"\n"))
-        slowest = max(one["answered_s"] - one["asked_s"] for one in said.values())
-        next_s = reading.asked_s + max(options["interval"], PAUSE_PER_ANSWER * slowest)
+        waited = max(one["answered_s"] for one in said.values()) - reading.asked_s
+        next_s = reading.asked_s + max(options["interval"], PAUSE_PER_ANSWER * waited)
         if wait.poll(max(next_s - time.monotonic(), 0) * 1000):
             return
 

@@ -325,15 +325,19 @@ CASES
       raw: ($raw[0] | .files["/proc/sys/net/ipv4/neigh/default/gc_thresh3"] = $v4 | .files["/proc/sys/net/ipv6/neigh/default/gc_thresh3"] = $v6)}];
     def told(hosts): [m::between(hosts) | select(.id == "machine-neighbours") | [.status, .severity, .found, .wanted]] | unique;
     told(of(64; 8; "1024"; "1024")), told(of(65; 8; "1024"; "1024")), told(of(501; 2; "4096"; "2003")), told(of(501; 2; "2004"; "2004")),
-    told(of(2; 1; null; "1024")), told(of(2; 1; "1024"; null)), told(of(2; 0; "3"; "4")), told(of(1; 8; "1"; "1"))'
+    told(of(2; 1; null; "1024")), told(of(2; 1; "1024"; null)), told(of(2; 0; "3"; "4")), told(of(1; 8; "1"; "1")),
+    told(of(501; 2; "4096"; "2003") | map(.raw.files["/sys/class/infiniband/mlx5_0/ports/1/gids/3"] = "fd00:0000:0000:0000:0000:0000:0000:0001")),
+    told(of(501; 2; "5"; "5") | map(.host.fabric = "infiniband"))'
   assert_output '[["ok","advisory","IPv4 1,024, IPv6 1,024","at least 1,024: twice 64 hosts x 8 rails"]]
 [["bad","advisory","IPv4 1,024, IPv6 1,024","at least 1,040: twice 65 hosts x 8 rails"]]
-[["bad","required","IPv4 4,096, IPv6 2,003","at least 2,004: twice 501 hosts x 2 rails"]]
+[["bad","advisory","IPv4 4,096, IPv6 2,003","at least 2,004: twice 501 hosts x 2 rails"]]
 [["ok","required","IPv4 2,004, IPv6 2,004","at least 2,004: twice 501 hosts x 2 rails"]]
 [["unknown","advisory","IPv4 cannot be read, IPv6 1,024","at least 4: twice 2 hosts x 1 rail"]]
 [["ok","advisory","IPv4 1,024","at least 4: twice 2 hosts x 1 rail"]]
 [["bad","advisory","IPv4 3, IPv6 4","at least 4: twice 2 hosts x 1 rail"]]
-[]'
+[]
+[["bad","required","IPv4 4,096, IPv6 2,003","at least 2,004: twice 501 hosts x 2 rails"]]
+[["bad","advisory","IPv4 5, IPv6 5","at least 2,004: twice 501 hosts x 2 rails"]]'
 }
 
 @test "the kernel's log: errors of the bus, of processors, and links that went down" {
@@ -368,6 +372,7 @@ nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_
 nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: Port module event[error]: module 0, Cable error, Power budget exceeded"
 nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: Port module event: module 0, Cable plugged"
 nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Fatal firmware reset event, data1: 0x2, data2: 0x1, min wait 2000 ms, max wait 16000 ms"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Firmware fatal reset event received"
 nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Solicited firmware reset event, data1: 0x2, data2: 0x1, min wait 2000 ms, max wait 16000 ms"
 nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] ice 0000:c1:00.0 rocep7s0f1: abnormal ae_id = 0x401 bool qp=1 qp_id = 1, ae_src=5"
 nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] ice 0000:c1:00.0: HMC Error: 0x1"

@@ -29,13 +29,13 @@ topic() {
 
 @test "the link: state, layer, speed, width, subnet manager and errors" { topic link 36; }
 
-@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 12; }
+@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 13; }
 
 @test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 18; }
 
-@test "modules: which they are, light, current and heat within their limits; bad answers of ethtool" { topic optics 16; }
+@test "modules: which they are, light, current and heat within their limits; bad answers of ethtool" { topic optics 17; }
 
-@test "configuration: settings, adaptive routing and reporters; tools that are missing, hang or print rubbish" { topic config 17; }
+@test "configuration: settings, adaptive routing and reporters; tools that are missing, hang or print rubbish" { topic config 19; }
 
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 
@@ -104,15 +104,18 @@ bad host1: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0
 bad host0: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0"
 }
 
-@test "FEC that differs between links of one speed is a fault, and between speeds is none" {
+@test "FEC that differs between links of one speed and kind of module is a fault, and between others is none" {
   # shellcheck disable=SC2016
   run with_cases '$f["nic-mlx5"] as $raw | ("fec enp129s0f0np0" as $name | {commands: {($name): ($raw.commands[$name] | .stdout |= sub("\\[\"RS\"\\]"; "[\"Off\"]"))}}) as $off
     | {files: {"/sys/class/net/enp129s0f0np0/speed": "25000"}} as $slow
-    | ([$raw, n::second($raw; {}), n::second($raw; $off)], [$raw, n::second($raw; $off)], [$raw, n::second($raw; $off + $slow)])
+    | ("module enp129s0f0np0" as $name | {commands: ($off.commands + {($name): ($raw.commands[$name] | .stdout |= sub("MMA1B00"; "MCP1600"))})}) as $copper
+    | ([$raw, n::second($raw; {}), n::second($raw; $off)], [$raw, n::second($raw; $off)], [$raw, n::second($raw; $off + $slow)], [$raw, n::second($raw; $copper)])
     | [n::between(.)[] | select(.id == "nic-fec-ends") | "\(.status) \(.severity) \(.host) \(.device): \(.found)"] | join("\n")'
   assert_output "bad required host2 mlx5_0: RS on host0 mlx5_0, host1 mlx5_0; Off on host2 mlx5_0
 bad required host1 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
 bad required host0 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
+ok required host0 null: Off or RS on all
+ok required host1 null: Off or RS on all
 ok required host0 null: Off or RS on all
 ok required host1 null: Off or RS on all"
 }
@@ -145,6 +148,11 @@ a mlx5_1 required: rail 1 on l2, port 1; other hosts have it on l3, l4
 b mlx5_1 required: rail 1 on l3, port 1; other hosts have it on l2, l4
 c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
 0 well"
+  # two leaves whose order alternates; a leaf of its own for the storage of each rack
+  run with_cases 'n::cables({a: ["l1", "l2"], b: ["l2", "l1"], c: ["l1", "l2"], d: ["l2", "l1"]},
+    {a: ["s1", "l"], b: ["s1", "l"], c: ["s2", "l"], d: ["s2", "l"], e: ["s2", "l"]})'
+  refute_output --partial required
+  assert_output --partial "a mlx5_0 advisory: rail 0 on s1, port 1; other hosts have it on s2"
 }
 
 @test "one host, and two names of one machine on a loopback, have nothing between them" {

@@ -15,14 +15,14 @@ def chosen(wanted): if . == null then null else .lines |= map(select(.text | wan
 # drivers/net/ethernet/mellanox/mlx5/core/health.c; bnxt/bnxt.c; Intel's ice_main.c.
 def nic_lost:
   test("mlx5_core.*(health compromised|Fatal error [0-9]|\\bsynd 0x(?!10\\b))")
-  or test("bnxt_.*((Fatal|Non-fatal) firmware reset event|[Ff]irmware (is )?not responding|TX timeout)")
+  or test("bnxt_.*(fatal firmware reset event|firmware (non-)?fatal reset event|firmware (is )?not responding|TX timeout)"; "i")
   or test("(ice|irdma) .*(HMC Error|[Rr]eset requested)");
 
 # A card or module that is too hot or drew too much, a command that the firmware rejected (mlx5/core/events.c and cmd.c), a
 # reset that somebody asked for, a queue pair's error (irdma/hw.c), which a program may cause.
 def nic_mended:
   (nic_lost | not)
-  and (test("mlx5_core.*(High temperature|Port module event\\[error\\]|syndrome \\(0x)") or test("bnxt_.*firmware reset event")
+  and (test("mlx5_core.*(High temperature|Port module event\\[error\\]|syndrome \\(0x)") or test("bnxt_.*firmware .*reset event"; "i")
        or test("(ice|irdma) .*abnormal ae_id"));
 
 def nics($raw; $log):

@@ -41,6 +41,12 @@ def findings($host):
 # Above this many hosts a table of the kernel's own size (1,024) is sure to be full with two NICs: Linux, net/ipv4/arp.c.
 def many: 500;
 
+# The families of the addresses by which RoCE finds its peers: a GID is an IPv6 address, or holds one of IPv4.
+def families($raw):
+  [$raw.files | to_entries[] | select(.key | test("^/sys/class/infiniband/.*/gids/[0-9]+$")) | .value | strings
+   | select(test("^(fe80:|(0000:){7}0000)") | not) | if startswith("0000:0000:0000:0000:0000:ffff:") then "IPv4" else "IPv6" end]
+  | unique | if . == [] then ["IPv4"] else . end;
+
 # $hosts: [{host, raw}] of one fabric. Each interface may know each address of the others, with room for as many again.
 def between($hosts):
   ($hosts | length) as $count
@@ -53,8 +59,13 @@ def between($hosts):
           | .most = m::file_number($raw; .path) ] as $tables
       # a kernel may have no IPv6
       | [$tables[] | select(.name == "IPv4" or .most != null)] as $tables
+      | [$tables[] | select(.most == null or .most < $needed).name] as $short
+      # only RoCE finds its peers by these tables
+      | families($raw) as $families
       | m::finding("neighbours";
-          { host: .host.name, severity: (if $count > many then "required" else "advisory" end),
+          { host: .host.name,
+            severity: (if $count > many and .host.fabric == "roce" and ($short == [] or any($short[]; . as $one | $families | index($one) != null))
+                       then "required" else "advisory" end),
             status: (if any($tables[]; .most == null) then "unknown" elif all($tables[]; .most >= $needed) then "ok" else "bad" end),
             found: ($tables | map("\(.name) \(.most | if . == null then "cannot be read" else c::whole end)") | join(", ")),
             wanted: "at least \($needed | c::whole): twice \($count) hosts x \([$rails, 1] | max | c::plural("rail"))",

@@ -6,6 +6,7 @@ import "hosts/nic_address" as address;
 import "hosts/nic_cabling" as cabling;
 import "hosts/nic_fec" as fec;
 import "hosts/nic_link" as link;
+import "hosts/nic_optics" as optics;
 
 # {host, device, kind, value} of every NIC of the group: what must be a NIC's own, and what must be alike. among: only those
 # with the same are compared.
@@ -21,7 +22,7 @@ def known($hosts):
       | (. + {kind: "gid", value: $d.gids[].gid}),
         (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) ),
     ( select($host.scope == "hardware") | $devices[] | . as $d | fec::fec($raw; $d) | select(. != null and .mode != null and .mode != "None")
-      | {host: $host.name, device: $d.name, kind: "fec", value: .mode, among: link::link($raw; $d).gbit} );
+      | {host: $host.name, device: $d.name, kind: "fec", value: .mode, among: [link::link($raw; $d).gbit, optics::parts($raw; $d.netdev)]} );
 
 def about:
   { address:
@@ -45,7 +46,7 @@ def about:
         source: "InfiniBand Architecture, volume 1: a queue pair has one path MTU",
         remedy: "Set the same MTU on all interfaces (host_tune_mtu), or on the InfiniBand partition" },
     fec:
-      { id: "fec-ends", wanted: "the same FEC on all links of one speed", why: "links with other FEC have another latency and another error rate",
+      { id: "fec-ends", wanted: "the same FEC on all links of one speed with modules of one kind", why: "links with other FEC have another latency and another error rate",
         source: "ethtool --show-fec; IEEE 802.3, clauses 91, 108 and 119",
         remedy: "Use the same cables and FEC everywhere; run ethtool --set-fec INTERFACE encoding auto, as at the switch ports" } };
 

@@ -103,10 +103,11 @@ def elsewhere($votes; $leaf):
   | if $most == null or ($votes[$leaf] // 0) > $most - 1e-9 then null
     else [$votes | to_entries[] | select(.value > $most - 1e-9) | .key] end;
 
-def cabling($host; $device; $status; $found; $rail):
+# $alone: none of the hosts that were asked has this rail on that leaf. Where some do, it may be wired so on purpose.
+def cabling($host; $device; $status; $found; $rail; $alone):
   r::result($status; $found; null)
   | r::finding("cabling"; $device;
-      { severity: "required", wanted: "rail \($rail // "i") of all these hosts on one leaf", why: "a rail on another leaf shares its links, and crosses the spine",
+      { severity: (if $alone then "required" else "advisory" end), wanted: "rail \($rail // "i") of all these hosts on one leaf", why: "a rail on another leaf shares its links, and crosses the spine",
         source: "site policy: NIC i of all hosts of a pod is on one leaf, as in rail-optimised fabrics",
         remedy: "Move the cable to the leaf that the others use, or correct the order of perch_devices" })
   | . + {host: $host};
@@ -121,10 +122,11 @@ def between($hosts):
   | (reduce ($all[].of[].leaf) as $leaf ({}; .[$leaf.id] = $leaf.name)) as $names
   | $all[] | . as $one
   | [ .rails | to_entries[] | . as $rail | votes($table; $one.rails; .key) as $votes
-      | {rail: .key, shown: $one.of[.key].leaf.shown, name: $one.of[.key].name, asked: ($votes != {}), to: elsewhere($votes; .value)} ] as $judged
+      | {rail: .key, shown: $one.of[.key].leaf.shown, name: $one.of[.key].name, asked: ($votes != {}), to: elsewhere($votes; .value),
+         alone: (($votes[.value] // 0) < 1e-9)} ] as $judged
   | if any($judged[]; .asked) | not then empty
     elif all($judged[]; .to == null) then
-      cabling(.host; null; "ok"; $judged | map("rail \(.rail) on \(.shown)") | join("; "); null)
+      cabling(.host; null; "ok"; $judged | map("rail \(.rail) on \(.shown)") | join("; "); null; true)
     else
       $judged[] | select(.to != null)
-      | cabling($one.host; .name; "bad"; "rail \(.rail) on \(.shown); other hosts have it on \(.to | map($names[.]) | c::names(4))"; .rail) end;
+      | cabling($one.host; .name; "bad"; "rail \(.rail) on \(.shown); other hosts have it on \(.to | map($names[.]) | c::names(4))"; .rail; .alone) end;

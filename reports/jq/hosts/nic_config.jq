@@ -4,10 +4,19 @@ import "hosts/nic_read" as r;
 
 def by_mlx5($raw; $function): $raw.links["/sys/bus/pci/devices/\($function)/driver"] | strings | endswith("/mlx5_core");
 
-# A line of mstconfig -e q: "*  NUM_OF_VFS  0  0  8": default, current, after the next boot; without -e the last alone (mstflint).
+# Lines of mstconfig -e q: "Configurations:  Default  Current  Next Boot", "*  NUM_OF_VFS  0  0  8" (mstflint). A card may have no
+# default or current value, and an older tool says the next boot's alone.
+def columns:
+  first(split("\n")[] | select(startswith("Configurations:")) | [splits(" {2,}|\t") | ascii_downcase | select(. != "" and . != "configurations:")])
+  // ["default", "current", "next boot"];
 def settings:
-  [ split("\n")[] | [splits("\\s+") | select(. != "" and . != "*")] | select(.[0] != null and (.[0] | test("^[A-Z][A-Z0-9_]+$")))
-    | if length == 4 then {name: .[0], now: .[2], next: .[3]} elif length == 2 then {name: .[0], now: .[1], next: .[1]} else empty end ];
+  columns as $columns
+  | [ split("\n")[] | [splits("\\s+") | select(. != "" and . != "*" and . != "RO")] | select(.[0] != null and (.[0] | test("^[A-Z][A-Z0-9_]+$")))
+      | .[0] as $name | .[1:]
+      | (if length == ($columns | length) then [$columns, .] | transpose | map({key: .[0], value: .[1]}) | from_entries
+         elif length == 1 then {"next boot": .[0]} else empty end) as $row
+      | $row["next boot"] as $next | ($row.current | if . == "N/A" then null else . end) as $now
+      | select($next != null) | {$name, now: ($now // $next), next: $next} ];
 
 def source: "mstconfig -e q; NVIDIA, MFT: mlxconfig";
 def config($raw; $d; $function):
@@ -36,12 +45,18 @@ def adaptive($raw; $d; $function; $host):
         why: "packets that take several paths arrive out of order, and limits count that as loss",
         remedy: "Set perch_fabric_traits: {adaptive_routing: \($on == true)}, or adaptive_routing_forced_en of ROCE_ACCL" });
 
+# Whether devlink's name is of a function, of a port of it, or of an auxiliary device below it: "auxiliary/mlx5_core.eth.2/131072".
+def is_of($raw; $function):
+  split("/") as $parts
+  | if $parts[0] == "auxiliary" then $raw.links["/sys/bus/auxiliary/devices/\($parts[1])"] | strings | contains("/\($function)/")
+    else $parts[0] == "pci" and $parts[1] == $function end;
+
 # What devlink's reporters say of a function and its ports -> [{reporter, state, error}]; null: no answer that can be read
 def reporters($raw; $function):
   [r::said($raw; "devlink-health") | strings | c::parsed | objects | .health | objects] | .[0]
   | if . == null then null
-    else "pci/\($function)" as $at
-      | [ to_entries[] | select(.key == $at or (.key | startswith($at + "/"))) | .value | arrays[] | objects
+    else
+      [ to_entries[] | select(any(.key | is_of($raw; $function); .)) | .value | arrays[] | objects
           | select((.reporter | type) == "string" and (.state | type) == "string") ] end;
 def health($raw; $d; $function):
   reporters($raw; $function) as $all
@@ -51,7 +66,7 @@ def health($raw; $d; $function):
     elif $all == [] then r::not_applicable("the driver has no reporter")
     elif $sick != [] then r::result("bad"; $sick | map("\(.reporter): \(.state)") | c::names(4); null)
     elif $past != [] then r::result("bad"; $past | map("\(.reporter): \(.error) \(if .error == 1 then "error" else "errors" end) since the driver was loaded") | c::names(4); null)
-    else r::result("ok"; "\($all | length) reporters healthy"; null) end
+    else r::result("ok"; "\($all | length | c::plural("reporter")) healthy"; null) end
   | r::finding("health"; $d.name;
       { severity: (if $sick != [] or ($all == null and (r::is_tried($raw; "devlink-health") | not)) then "required" else "advisory" end),
         wanted: "each reporter healthy, without an error", source: "devlink-health(8)", why: "a card that fails or recovers loses packets meanwhile",

@@ -41,6 +41,11 @@ def transceiver:
           flags: [ $entries[] | select(.value == "On") | .key | capture("^" + about + " *(\\(Chan(nel)? (?<channel>[0-9]+)\\))?$")
                    | select(.channel as $at | $at == null or ($dark | index([$at]) == null)) | . + {kind: kinds[.name]} ] } end;
 
+# The kinds of the modules below an interface; null where one cannot be read.
+def parts($raw; $netdev):
+  [r::carriers($raw; $netdev)[] | [r::said($raw; "module \(.)") | strings | transceiver | .name] | .[0]]
+  | if any(.[]; . == null) then null else unique end;
+
 def place: .kind + if .channel == null then "" else " of channel \(.channel)" end;
 
 # Levels beyond their limits of a grade; a module that has no such limits has zeros in their place.
@@ -57,8 +62,11 @@ def ranges:
 
 def which($raw; $carrier; $optic):
   r::command($raw; "module \($carrier)") as $said
-  | r::is_tried($raw; "module \($carrier)") as $tried
+  # of a kind of module that it does not know ethtool prints the bytes
+  | ([$said.stdout | strings | test("^Offset\\s+Values")] | any) as $hex
+  | (r::is_tried($raw; "module \($carrier)") or $hex) as $tried
   | if $optic != null then r::result("info"; "\($optic.name)\($optic.details)"; $optic.name)
+    elif $hex then r::unknown("this ethtool does not know the kind of module; ethtool 6.6 knows those with CMIS")
     elif $said.exit == 0 then r::unknown("ethtool -m \($carrier) names no module")
     elif $tried and ($said.stderr | strings | test("not supported"; "i")) then r::not_applicable("the driver of \($carrier) does not tell its module")
     else r::unread($raw; "module \($carrier)") end

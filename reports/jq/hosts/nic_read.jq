@@ -118,8 +118,9 @@ def interfaces($devices):
   [$devices[] | select(.netdev != null)] | group_by(.netdev) | map(.[0]);
 def there($raw; $netdev): $raw.links["/sys/class/net/\($netdev)"] != null;
 
-# What carries an interface: the links of a bond, the parent of a VLAN, else itself.
-def carriers($raw; $netdev):
+# What carries an interface: the links of a bond, the parent of a VLAN, those of a bond below a VLAN, else itself.
+def carriers($raw; $netdev; $depth):
   "/sys/class/net/\($netdev)/lower_" as $lower
   | [$raw.links | keys_unsorted[] | select(startswith($lower)) | .[($lower | length):]] | sort
-  | if . == [] then [$netdev] else . end;
+  | if . == [] or $depth == 0 then [$netdev] else map(carriers($raw; .; $depth - 1)[]) | unique end;
+def carriers($raw; $netdev): carriers($raw; $netdev; 4);

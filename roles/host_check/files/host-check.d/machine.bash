@@ -185,21 +185,23 @@ machine_log() {
   # shellcheck disable=SC2016  # for the inner shell
   ask kernel-log-lines bash -c 'set -o pipefail
     command -v grep >/dev/null || exit 127
+    kinds=("AER: |PCIe Bus Error" "Hardware Error|mce: .*(error|Machine check)|EDAC .*(CE|UE) " "[Ll]ink (is )?([Dd]own|DOWN)"
+      "NVRM: Xid|amdgpu.* [1-9][0-9]* (new )?(un)?correctable hardware errors" "NETDEV WATCHDOG: " "task .* blocked for more than "
+      "mlx5_core.*(health compromised|synd|Fatal error|High temperature|Port module event\[error\])"
+      "bnxt_.*([Ff]irmware (.*reset event|(is )?not responding)|TX timeout)" "(ice|irdma) .*(HMC Error|abnormal ae_id|[Rr]eset requested)"
+      "DMAR: \[|IO_PAGE_FAULT|arm-smmu.*(event 0x10|context fault)")
+    any=$(IFS="|" && echo "${kinds[*]}")
+    # the first line, and those of any kind: a log may have a million others
+    sift() { IFS= read -r first || return 0; printf "%s\n" "$first"; grep -E "$any" || [ $? -eq 1 ]; }
     source=journal
-    log=$(journalctl --dmesg --boot --output=short-unix --no-pager --quiet 2>/dev/null) && [ -n "$log" ] || {
+    log=$(journalctl --dmesg --boot --output=short-unix --no-pager --quiet 2>/dev/null | sift) && [ -n "$log" ] || {
       source=dmesg
-      log=$(dmesg) || exit
+      log=$(dmesg | sift) || exit
     }
     [ -n "$log" ] || exit 3
     echo "source $source"
     head -n 1 <<<"$log"
-    for kind in "AER: |PCIe Bus Error" "Hardware Error|mce: .*(error|Machine check)|EDAC .*(CE|UE) " "[Ll]ink (is )?([Dd]own|DOWN)" \
-      "NVRM: Xid|amdgpu.* [1-9][0-9]* (new )?(un)?correctable hardware errors" "NETDEV WATCHDOG: " "task .* blocked for more than " \
-      "mlx5_core.*(health compromised|synd|Fatal error|High temperature|Port module event\[error\])" \
-      "bnxt_.*([Ff]irmware (reset event|(is )?not responding)|TX timeout)" "(ice|irdma) .*(HMC Error|abnormal ae_id|[Rr]eset requested)" \
-      "DMAR: \[|IO_PAGE_FAULT|arm-smmu.*(event 0x10|context fault)"; do
-      grep -E "$kind" <<<"$log" | tail -n 80 || true
-    done'
+    for kind in "${kinds[@]}"; do grep -E "$kind" <<<"$log" | tail -n 80 || true; done'
 }
 
 gather_machine() {

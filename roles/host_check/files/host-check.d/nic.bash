@@ -49,14 +49,20 @@ nic_ethtool() {
   fi
 }
 
-# nic_carriers INTERFACE: the links of a bond, the parent of a VLAN, else itself, in CARRIERS
+# nic_carriers INTERFACE: the links of a bond, the parent of a VLAN, those of a bond below a VLAN, else itself, in CARRIERS;
+# keeps the links to them
 nic_carriers() {
   local lower
+  local -a left=("$1") below
   CARRIERS=()
-  for lower in "/sys/class/net/$1"/lower_*; do
-    [ ! -e "$lower" ] || CARRIERS+=("${lower##*/lower_}")
+  while [ ${#left[@]} -gt 0 ]; do
+    below=()
+    for lower in "/sys/class/net/${left[0]}"/lower_*; do
+      [ ! -e "$lower" ] || { keep_link "$lower" && below+=("${lower##*/lower_}"); }
+    done
+    [ ${#below[@]} -gt 0 ] || CARRIERS+=("${left[0]}")
+    left=("${left[@]:1}" "${below[@]}")
   done
-  [ ${#CARRIERS[@]} -gt 0 ] || CARRIERS=("$1")
 }
 
 # nic_fec NAME INTERFACE: the mode of FEC, and its counters where this ethtool has them (5.13)
@@ -78,8 +84,7 @@ nic_interface() {
   local -a CARRIERS
   keep_link "$dir"
   for lower in "$dir"/lower_*; do
-    [ ! -e "$lower" ] || keep_link "$lower" # of a bond, a VLAN: what carries it
-    keep "$lower"/{operstate,speed}
+    keep "$lower"/{operstate,speed} # of a bond, a VLAN: what carries it
   done
   keep "$dir"/{mtu,operstate,carrier,speed,duplex,address,carrier_changes,carrier_down_count,bonding/mode} "$dir"/statistics/* \
     /proc/sys/net/ipv4/conf/"$1"/{arp_ignore,arp_announce,rp_filter}
@@ -123,7 +128,7 @@ nic_pci() {
 }
 
 # What is kept of mstconfig's hundreds of lines
-readonly NIC_SETTINGS='^[*]?[[:space:]]*(ADVANCED_PCI_SETTINGS|ATS_ENABLED|CQE_COMPRESSION|LINK_TYPE_P[0-9]|MAX_ACC_OUT_READ|NUM_OF_VFS|PCI_WR_ORDERING|RDMA_SELECTIVE_REPEAT_EN|ROCE_CC_[A-Z0-9_]+|ROCE_CONTROL|SRIOV_EN)[[:space:]]'
+readonly NIC_SETTINGS='^[*]?[[:space:]]*(RO[[:space:]]+)?(Configurations:|ADVANCED_PCI_SETTINGS|ATS_ENABLED|CQE_COMPRESSION|LINK_TYPE_P[0-9]|MAX_ACC_OUT_READ|NUM_OF_VFS|PCI_WR_ORDERING|RDMA_SELECTIVE_REPEAT_EN|ROCE_CC_[A-Z0-9_]+|ROCE_CONTROL|SRIOV_EN)[[:space:]]'
 
 # nic_config FUNCTION: the settings of an NVIDIA card's firmware, by mstflint or by NVIDIA's own tools of other names
 nic_config() {
@@ -187,6 +192,7 @@ gather_nic() {
     nic_config "$function"
   done
   ask devlink-health devlink -j health show
+  for link in /sys/bus/auxiliary/devices/mlx5_core.*; do keep_link "$link"; done # newer drivers' ports are below these
   for function in "${!own[@]}"; do nic_interrupts "$function"; done
   keep /sys/devices/system/node/online /proc/sys/kernel/osrelease /proc/sys/net/ipv4/conf/all/{arp_ignore,arp_announce,rp_filter} \
     /sys/module/{mlx5_core,mlx5_ib,mlx_compat,bnxt_en,bnxt_re,ice,irdma,ib_core}/version
