@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import ipaddress
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
 
@@ -14,7 +16,8 @@ FILE = "first-day.md"
 
 _address = re.compile(
     r"(?<![0-9A-Za-z.:-])(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}|(?:[0-9a-f]{2}:){5,19}[0-9a-f]{2}"
-    r"|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7})(?![0-9A-Za-z.:-])",
+    r"|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}|0x[0-9a-f]{16}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4}"
+    r"|[0-9]{1,3}(?::[0-9]{1,3}){15})(?![0-9A-Za-z.:-])",
     re.IGNORECASE,
 )
 
@@ -51,19 +54,35 @@ def command(args: argparse.Namespace) -> int:
             ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=root / FILE
         ) from None
     print(text)
-    found = addresses((root / name).read_bytes() for name in run_files(root))
+    found = addresses(_content(root / name) for name in run_files(root))
     print(f"Addresses in this run's files ({len(found)}): {', '.join(found) or 'none'}")
     return ExitCode.PASS
 
 
 # ---- addresses -----------------------------------------------------------------------------------
 
+#: Line ends and tabs within JSON's texts: they part words.
+_escape = re.compile(rb"\\+[nrt]")
+
+
+def _content(path: Path) -> bytes:
+    """The text of a file, unpacked."""
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
 
 def _is_of_a_network(word: str) -> bool:
-    """IPv4 and IPv6 addresses and those of cards; none that every machine has, and no mask."""
+    """IPv4 and IPv6 addresses and those of cards; none that every machine has, and no mask.
+
+    Cards also have GUIDs (0x... or four groups), and perftest prints GIDs as 16 numbers.
+    """
     octets = word.split(":")
     if len(octets) in (6, 20) and all(len(one) == 2 for one in octets):
         return set(octets) not in ({"00"}, {"ff"})
+    if len(octets) == 16 or (len(octets) == 4 and all(len(one) == 4 for one in octets)):
+        return set(word) > {":", "0"}
+    if word.startswith("0x") or re.fullmatch(r"([0-9a-f]{4}\.){2}[0-9a-f]{4}", word):
+        return set(word) - set("0x.") not in (set(), {"f"})
     try:
         found = ipaddress.ip_address(word)
     except ValueError:
@@ -76,6 +95,6 @@ def addresses(contents: Iterable[bytes]) -> list[str]:
     words = {
         match[0].lower()
         for content in contents
-        for match in _address.finditer(content.decode(errors="replace"))
+        for match in _address.finditer(_escape.sub(b" ", content).decode(errors="replace"))
     }
     return sorted(filter(_is_of_a_network, words))

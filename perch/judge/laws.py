@@ -259,6 +259,13 @@ def _losses() -> Iterator[Law]:
         _col("has.loss") & _col("connection").is_in(UNRELIABLE).not_(),
         _of("connection", "loss.lost_messages", words="a reliable connection ({}) has losses: {}"),
     )
+    unreliable = _IS_ENGINE & ~_IS_SOAK & _col("connection").is_in(["UC", "UD"])
+    yield Law(
+        unreliable
+        & _col("kind").is_in(["latency", "bandwidth"])
+        & ~_col("has.loss").fill_null(value=False),
+        _of("connection", words="an unreliable connection ({}) says nothing of losses"),
+    )
     yield Law(lost > sent, _of(
         "loss.lost_messages", "loss.sent_messages", words="{} of {} messages were lost"
     ))  # fmt: skip

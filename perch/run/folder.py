@@ -126,7 +126,10 @@ def plan_head(path: Path) -> Plan:
 
 
 def verdict_head(root: Path) -> VerdictHead:
-    """Raises PerchError where verdict.json is not a verdict."""
+    """Raises PerchError where verdict.json is not a verdict, or one of another run.
+
+    A run that could not be judged may have no name but its folder's.
+    """
     path = root / VERDICT
     try:
         head = _verdict.decode(path.read_bytes())
@@ -134,6 +137,8 @@ def verdict_head(root: Path) -> VerdictHead:
         raise _unusable(path, error) from None
     if head.schema != "perch.verdict/1":
         raise _unusable(path, ValueError(f"its schema is '{head.schema}', not perch.verdict/1"))
+    if head.verdict != "INCONCLUSIVE" and (run := plan_head(root / PLAN).run) != head.run:
+        raise _unusable(path, ValueError(f"it is of run {head.run}, and the plan is of run {run}"))
     return head
 
 

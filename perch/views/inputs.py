@@ -20,7 +20,7 @@ from perch.model.limits import Limits
 from perch.model.plan import Plan
 from perch.model.record import Number, Record
 from perch.model.sections import Fact, Switch
-from perch.model.text import explained
+from perch.model.text import explained, plural
 from perch.model.verdict import Verdict
 from perch.views import plan as plan_view
 from perch.views.references import Reference, read_references
@@ -292,11 +292,32 @@ def read_records(root: Path) -> pl.DataFrame:
     return columns.joined(list(_parts(path)))
 
 
+def _check_verdict(root: Path, plan: Plan | None, verdict: Verdict, records: pl.DataFrame) -> None:
+    """Raises PerchError where a verdict is not that of the plan and the records beside it.
+
+    A run that could not be judged may have no name but its folder's.
+    """
+    measured = verdict.coverage.measured
+    why = ""
+    if plan is not None and verdict.verdict != "INCONCLUSIVE" and verdict.run != plan.run:
+        why = f"it is of run {verdict.run}, and the plan is of run {plan.run}"
+    elif records.height < measured:
+        why = f"it counts {plural(measured, 'record')}, and {RECORDS} has {records.height}"
+    if why:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            why,
+            file=root / VERDICT,
+            remedy=f"judge the run again: perchctl judge {root}",
+        )
+
+
 def read_run(root: Path) -> Run:
     """A run as its last verdict has it. Raises PerchError where it was not judged."""
-    verdict = read_verdict(root)
+    verdict, plan, records = read_verdict(root), _plan(root), read_records(root)
+    _check_verdict(root, plan, verdict, records)
     limits = decoded_limits(_content(root / "inputs/limits.json") or None)
-    return _run(root, _plan(root), verdict, read_records(root), limits)
+    return _run(root, plan, verdict, records, limits)
 
 
 def of_judged(

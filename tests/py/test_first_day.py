@@ -106,6 +106,20 @@ def test_addresses_of_networks_and_cards_are_found_and_nothing_else() -> None:
     ]
 
 
+def test_addresses_within_texts_of_json_and_those_of_other_spelling_are_found() -> None:
+    gid = "00:00:00:00:00:00:00:00:00:00:255:255:198:51:100:07"
+    text = rb"""{"a": "x\n198.51.100.8\tfe80::2", "node": "08c0:eb03:00f0:28b2"}
+      lldp 0c42.a110.0001 guid 0x248a0703000005b1 0x0000000000000000 0000:0000:0000:0000 """
+    assert addresses([text + gid.encode()]) == [
+        gid,
+        "08c0:eb03:00f0:28b2",
+        "0c42.a110.0001",
+        "0x248a0703000005b1",
+        "198.51.100.8",
+        "fe80::2",
+    ]
+
+
 @pytest.mark.parametrize(
     ("measured", "missing", "state"),
     [(0, ["no GPU"], "not run"), (2, ["no GPU"], "in part"), (3, [], "measured")],

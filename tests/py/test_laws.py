@@ -131,6 +131,7 @@ def fewer_bytes(line: Document) -> None:
             "bytes are not those of 100 messages",
         ),
         ("rxe", "verbs-ud-send-bandwidth", put("loss.lost_messages", 50), "leaves other bytes"),
+        ("rxe", "verbs-ud-send-bandwidth", put("loss", None), "says nothing of losses"),
     ],
     indirect=["run"],
 )  # fmt: skip
