@@ -360,6 +360,6 @@ card() {
   assert_json found.json '(.commands | has("dcb-pfc bond0") | not) and .commands["dcb-pfc eth5"].stdout == "dcb -j -s pfc show dev eth5"
     and .commands["mlnx_qos eth4"].argv == ["mlnx_qos", "-i", "eth4"] and (.commands | has("mlnx_qos eth5") | not)'
   # every call shows, none sets
-  run grep -vE '^(dcb (-[jNs] )+[a-z]+ show dev eth[45]|mlnx_qos -i eth4|ethtool (--json )?-[aS] eth[45]|ethtool --(show-priv-flags|get-tunable) eth[45]( pfc-prevention-tout)?|ethtool (-i |--json -[gck] )?bond0)$' calls
+  run grep -vE '^(dcb (-[jNs] )+[a-z]+ show dev eth[45]|mlnx_qos -i eth4|ethtool (--json )?-[aS] eth[45]|ethtool (-m|-I --json --show-fec) eth[45]|ethtool --(show-priv-flags|get-tunable) eth[45]( pfc-prevention-tout)?|ethtool (-i |--json -[gck] )?bond0)$' calls
   assert_output ""
 }

@@ -43,7 +43,7 @@ as_nobody() {
 
 @test "a section or an option that does not exist is refused with exit code 2" {
   run_expecting 2 "$TOP/setup/setup" --no-venv nothing
-  assert_output "setup: unknown section 'nothing'; valid: run, verify, build, test, lint, release, bench, uml, lab"
+  assert_output "setup: unknown section 'nothing'; valid: run, verify, hosts, build, test, lint, release, bench, uml, lab"
   run_expecting 2 "$TOP/setup/setup" --no-such-option
   assert_output --partial "--no-such-option"
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Of a NIC's interface: the rings, the moderation of interrupts, and the PCIe read request.
 
-ethtool's text is that of its ring.c, coalesce.c and netlink/ (5.9 to 6.11): what a driver does not
-have is "n/a". A read request is in Device Control of PCIe (PCI Express Base Specification, 7.5.3.4).
+ethtool's text is that of its ring.c, coalesce.c and netlink/ (5.9 to 6.11): what a driver does
+not have is "n/a". A read request is in Device Control (PCI Express Base Specification, 7.5.3.4).
 """
 
 from __future__ import annotations
@@ -158,8 +158,9 @@ def coalescing(system: System, netdev: str, value: dict) -> tuple[Value, object]
             )
     # YAML's on and off are booleans
     words = {True: "on", False: "off"}
-    wanted = {name: words[part] if isinstance(part, bool) else str(part) for name, part in value.items()}
-    return of_netdev, wanted
+    return of_netdev, {
+        name: words[part] if isinstance(part, bool) else str(part) for name, part in value.items()
+    }
 
 
 def read_request(system: System, netdev: str, value) -> tuple[Value, object]:

@@ -66,7 +66,7 @@ def which($raw; $carrier; $optic):
   | ([$said.stdout | strings | test("^Offset\\s+Values")] | any) as $hex
   | (r::is_tried($raw; "module \($carrier)") or $hex) as $tried
   | if $optic != null then r::result("info"; "\($optic.name)\($optic.details)"; $optic.name)
-    elif $hex then r::unknown("this ethtool does not know the kind of module; ethtool 6.6 knows those with CMIS")
+    elif $hex then r::unknown("this ethtool prints bytes of this kind of module; use ethtool 6.6 or newer")
     elif $said.exit == 0 then r::unknown("ethtool -m \($carrier) names no module")
     elif $tried and ($said.stderr | strings | test("not supported"; "i")) then r::not_applicable("the driver of \($carrier) does not tell its module")
     else r::unread($raw; "module \($carrier)") end
