@@ -120,11 +120,19 @@ def _figures(samples: Ints, places: Ints) -> Document:
 # ---- HdrHistogram's encoding ---------------------------------------------------------------------
 
 
+#: Values at a time whose places are found within a processor's cache.
+CACHED = 2**15
+
+
 def _places(values: Ints) -> Ints:
     """The place of each value in ns; perch.model.histogram.lowest is the inverse."""
-    bits = np.floor(np.log2(np.maximum(values, 1))).astype(np.int64) + 1
-    bucket = np.maximum(bits - histogram.HALF_BITS - 1, 0)
-    place: Ints = (bucket << histogram.HALF_BITS) + (values >> bucket)
+    place = np.empty_like(values)
+    for first in range(0, len(values), CACHED):
+        some = values[first : first + CACHED]
+        # a double's exponent, biased by 1023 (IEEE 754), is far faster than a logarithm
+        bits = (np.maximum(some, 1).astype(np.float64).view(np.int64) >> 52) - 1022
+        bucket = np.maximum(bits - histogram.HALF_BITS - 1, 0)
+        place[first : first + CACHED] = (bucket << histogram.HALF_BITS) + (some >> bucket)
     return place
 
 
