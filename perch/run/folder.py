@@ -138,7 +138,12 @@ def verdict_head(root: Path) -> VerdictHead:
     if head.schema != "perch.verdict/1":
         raise _unusable(path, ValueError(f"its schema is '{head.schema}', not perch.verdict/1"))
     if head.verdict != "INCONCLUSIVE" and (run := plan_head(root / PLAN).run) != head.run:
-        raise _unusable(path, ValueError(f"it is of run {head.run}, and the plan is of run {run}"))
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"it is of run {head.run}, and the plan is of run {run}",
+            file=path,
+            remedy=f"run perchctl judge {root} again",
+        )
     return head
 
 

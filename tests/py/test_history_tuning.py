@@ -187,7 +187,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "verdict of another run": (
         lambda c: shutil.copy(c / "01-untuned/verdict.json", c / "04-tuned"),
-        "04-tuned: verdict.json is not of this run",
+        "04-tuned: it is damaged: verdict.json: it is of run 20260101T000000Z-01-untuned,",
     ),
     "records of another run": (
         lambda c: shutil.copy(c / "01-untuned/records.jsonl", c / "02-tuned"),
