@@ -38,11 +38,13 @@ class Ended(NamedTuple):
 class Capture:
     """An output's first bytes, how many there were, and its end.
 
-    copy_to: a descriptor that gets all of it, too.
+    copy_to: a descriptor that gets all of it, too. has_end: the text of one that is cut goes on
+    with its last bytes.
     """
 
-    def __init__(self, limit: int, copy_to: int = -1) -> None:
+    def __init__(self, limit: int, copy_to: int = -1, has_end: bool = False) -> None:
         self._limit = limit
+        self._has_end = has_end
         self._copy_to = copy_to
         self._head = bytearray()
         self._tail = b""
@@ -63,7 +65,12 @@ class Capture:
 
     def text(self) -> str:
         r"""Bytes that are no UTF-8 become \xNN."""
-        return self._head.decode(errors="backslashreplace")
+        text = bytes(self._head)
+        if self._has_end and self.is_cut:
+            end = self._tail[-(self.bytes - self._limit) :]
+            left_out = self.bytes - self._limit - len(end)
+            text += b"\n(%d bytes are left out)\n%s" % (left_out, end) if left_out else end
+        return text.decode(errors="backslashreplace")
 
     def last_line(self) -> str:
         lines = self._tail.decode(errors="replace").strip().splitlines()
@@ -192,7 +199,7 @@ class Children:
             cwd=folder,
         )
         self._keeper.add(popen.pid)
-        errors = Capture(STDERR_BYTES, sys.stderr.fileno() if is_server else -1)
+        errors = Capture(STDERR_BYTES, sys.stderr.fileno() if is_server else -1, has_end=True)
         process = Process(popen.pid, Capture(STDOUT_BYTES), errors, is_server)
         self._alive[popen.pid] = process
         self._watch(popen, process)

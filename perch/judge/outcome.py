@@ -209,11 +209,11 @@ def server_cause(flow: Flow, server: End | None, stderr: bytes = b"") -> Cause |
     if server.state != "done":
         why = f"the server's side ended in state {server.state!r}{_said(server)}"
         return Cause("error", 6, why)
+    ended = f"exit {server.exit}, signal {server.signal}{_after(server, stderr)}"
     if flow.tool == "perch":
         if not server.exit and not server.signal and not server.timed_out:
             return None
-        why = f"the server's side ended with exit {server.exit}, signal {server.signal}"
-        return Cause("error", 6, why)
+        return Cause("error", 6, f"the server's side ended with {ended}")
     by_itself = server.exit == 0 and server.signal is None
     terminated = server.exit == TERMINATED_EXIT and server.signal in TERMINATED_SIGNALS
     if not server.timed_out and (by_itself or terminated):
@@ -221,5 +221,21 @@ def server_cause(flow: Flow, server: End | None, stderr: bytes = b"") -> Cause |
         if failed is None:
             return None
         return Cause("error", UNUSABLE, f"{flow.tool}'s server said: {failed}")
-    why = f"{flow.tool}'s server ended with exit {server.exit}, signal {server.signal}"
-    return Cause("error", 6, why)
+    return Cause("error", 6, f"{flow.tool}'s server ended with {ended}")
+
+
+def _after(server: End, stderr: bytes) -> str:
+    """What a server said at its end, behind how it ended."""
+    words = last_words(stderr) or server.message
+    return f": {words}" if words else ""
+
+
+def with_server(why: Cause, flow: Flow, server: End | None, stderr: bytes) -> Cause:
+    """Why a client failed, with what the server's side says.
+
+    A client often knows only that the other end went away.
+    """
+    found = server_cause(flow, server, stderr)
+    words = _after(server, stderr) if server else ""
+    said = found.message if found else words and f"server{words}"
+    return msgspec.structs.replace(why, message=f"{why.message}; {said}") if said else why

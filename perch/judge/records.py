@@ -16,7 +16,7 @@ from perch.judge.asked import Asked, Asking
 from perch.judge.counters import Counted, counted
 from perch.judge.host_lines import Part as FilePart
 from perch.judge.hosts import HostFacts
-from perch.judge.outcome import Cause, belongs, cause, server_cause
+from perch.judge.outcome import Cause, belongs, cause, server_cause, with_server
 from perch.judge.outputs import Outputs
 from perch.judge.path import Proof
 from perch.judge.raw import RawFiles, TooLargeError
@@ -204,6 +204,8 @@ class FlowReader:
         exit_code = tool.exit_code_of if tool else shell_exit_code
         agent = self._hosts[flow.client].agent
         why = cause(flow, raw.client, raw.server, agent, raw.stderr, exit_code)
+        if why and raw.client and raw.client.state == "done":
+            why = with_server(why, flow, raw.server, raw.server_stderr)
         silent = why and (why.state == "not_measured" or _says_nothing(flow, raw.stdout))
         return _Said(flow, raw, [], why, has_output=not silent)
 

@@ -168,6 +168,17 @@ def test_a_log_that_strangers_fill_has_an_end(
     assert capture.bytes == 28
 
 
+def test_errors_that_are_cut_keep_their_last_words() -> None:
+    capture = children.Capture(10, has_end=True)
+    capture.add(b"first line\n" + b"again\n" * 10_000 + b"lost the peer\n")
+    text = capture.text()
+    assert text.startswith("first line\n(") and text.endswith("again\nlost the peer\n")
+    assert "\n(55919 bytes are left out)\n" in text and len(text) < 5000
+    short = children.Capture(10, has_end=True)
+    short.add(b"first line\nend\n")
+    assert short.text() == "first line\nend\n"
+
+
 # ---- counters ------------------------------------------------------------------------------------
 
 SYS = {

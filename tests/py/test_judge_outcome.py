@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from perch.judge.outcome import belongs, cause, last_words, server_cause
+from perch.judge.outcome import Cause, belongs, cause, last_words, server_cause, with_server
 from perch.model.plan import Flow
 from perch.model.raw import Agent, End
 from perch.tools import TOOLS
@@ -175,6 +175,41 @@ def test_a_result_needs_the_servers_word(
     found = server_cause(flow(tool), None if said is None else end(**said))
     assert (found is None) == counts
     assert found is None or found.code == 6
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "stderr", "words"),
+    [
+        ("perftest", {"exit": 1}, b"Unable to create QP.\n",
+         "perftest's server ended with exit 1, signal None: Unable to create QP."),
+        ("perch", {"exit": 5, "message": "perch serve on b ended with exit code 5: corrupt"}, b"",
+         "the server's side ended with exit 5, signal None: perch serve on b ended with exit code "
+         "5: corrupt"),
+    ],
+)  # fmt: skip
+def test_a_server_that_fails_is_quoted(
+    tool: str, said: dict[str, Any], stderr: bytes, words: str
+) -> None:
+    found = server_cause(flow(tool), end(state="done", **said), stderr)
+    assert found is not None and found.message == words
+
+
+@pytest.mark.parametrize(
+    ("said", "stderr", "words"),
+    [
+        ({"exit": 1}, b"Unable to create QP.\n",
+         "exit 4: lost; perftest's server ended with exit 1, signal None: Unable to create QP."),
+        ({"exit": 143, "signal": "TERM"}, b"Failed to modify QP to RTR\n",
+         "exit 4: lost; server: Failed to modify QP to RTR"),
+        ({"exit": 0}, b"", "exit 4: lost"),
+    ],
+)  # fmt: skip
+def test_a_client_that_fails_is_explained_by_its_server(
+    said: dict[str, Any], stderr: bytes, words: str
+) -> None:
+    why = Cause("error", 4, "exit 4: lost")
+    found = with_server(why, flow("perftest"), end(state="done", **said), stderr)
+    assert (found.code, found.message) == (4, words)
 
 
 def test_last_words_are_two_lines_of_bounded_length() -> None:

@@ -95,6 +95,18 @@ def test_garbage_behind_the_last_line_is_inconclusive(run: Run) -> None:
 # ---- how the two ends ended ----------------------------------------------------------------------
 
 
+def test_the_record_of_a_failed_flow_has_its_servers_words(run: Run) -> None:
+    run.flow("iperf3").edit(put("exit", 1))
+    server = run.flow("iperf3", "server")
+    server.edit(put("exit", 3))
+    server.write("no\x1b[31m memory\n", "stderr")
+    run.judge()
+    (record,) = (one for one in run.records() if one["test"] == "iperf3")
+    assert record["error"]["message"].endswith(
+        "; iperf3's server ended with exit 3, signal None: no\\x1b[31m memory"
+    )
+
+
 def test_corrupted_payload_fails_by_the_exit_code_alone(run: Run) -> None:
     run.flow("tcp-latency").edit(put("exit", 5))
     assert run.judge().verdict == "FAIL"

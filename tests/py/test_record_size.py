@@ -17,7 +17,16 @@ from hdrh.histogram import HdrHistogram  # type: ignore[import-untyped]
 
 from perch.model.figures import encode, rounded
 from perch.model.histogram import DIGITS, HIGHEST_NS
-from perch.model.record import Events, Histogram, Latency, Placement, QueuePair, Record
+from perch.model.record import (
+    Events,
+    Histogram,
+    Latency,
+    Placement,
+    QueuePair,
+    Record,
+    Role,
+    Side,
+)
 from perch.run import judging
 
 MOST = 2048
@@ -98,7 +107,8 @@ def hard(record: Record) -> Record:
     """The same with names of 64 characters, IPv6, every key of a latency record, and trouble."""
     assert record.link and record.events and record.counters
     names = {"alpha": "a" * 64, "beta": "b" * 64}
-    for role, end in (("client", record.client), ("server", record.server)):
+    ends: list[tuple[Role, Side]] = [("client", record.client), ("server", record.server)]
+    for role, end in ends:
         assert end.host
         end.host = names[end.host]
         end.device = "mlx5_bond_0"
@@ -109,7 +119,7 @@ def hard(record: Record) -> Record:
     link.rate_gbit_s = link.expected_gbit_s = 400
     link.pcie_gbit_s, link.hop_class, link.ipv6 = 252.062992, "same_switch", True
     record.flow = f"{record.test}/{names['alpha']}/{names['beta']}/0/1"
-    record.events.counts = dict.fromkeys(Events.CLASSES, 0) | {"retransmissions": 14}
+    record.events.counts = {**dict.fromkeys(Events.CLASSES, 0), "retransmissions": 14}
     record.events.moved = {"retransmissions": f"{names['alpha']}: rxe0/1 completer_retry_err"}
     for side in (record.counters.client, record.counters.server):
         side["rxe0/1"] = {"completer_retry_err": 7, "duplicate_request": 7}
