@@ -29,9 +29,9 @@ topic() {
 
 @test "the link: state, layer, speed, width, subnet manager and errors" { topic link 36; }
 
-@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 13; }
+@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 16; }
 
-@test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 18; }
+@test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 19; }
 
 @test "modules: which they are, light, current and heat within their limits; bad answers of ethtool" { topic optics 17; }
 
@@ -244,6 +244,36 @@ SCRIPT
     laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" "$choice" mlx5_0 | jq -S '.files | keys' >found.txt
     diff wanted.txt found.txt
   done
+}
+
+# virtual NAME=PORT-NAME:DEV-PORT...: makes the card a virtual function of one with these interfaces, and runs host-check
+virtual() {
+  # shellcheck disable=SC2016
+  laid_out "$1" bash -c 'card=$(readlink -f /sys/class/infiniband/mlx5_0/device) real=${0%/*}/real
+    mkdir -p "$real/infiniband/mlx5_9" && ln -s "$real" "$card/physfn"
+    for link in /sys/class/net/*; do ln -s "$card" "$link/device" && echo 1 >"$link/dev_port"; done
+    for one in "${@:2}"; do
+      mkdir -p "$real/net/${one%%=*}" && echo "${one##*:}" >"$real/net/${one%%=*}/dev_port"
+      name=${one#*=} name=${name%:*}
+      [ -z "$name" ] || echo "$name" >"$real/net/${one%%=*}/phys_port_name"
+    done
+    exec "$1" mlx5_0' "$(mktemp -d)/x" "$TOP/roles/host_check/files/host-check" "${@:2}" >found.json
+}
+
+@test "host-check asks the physical function of a virtual one for FEC, module and the switch" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  # shellcheck disable=SC2016
+  asked='[.commands | keys_unsorted[] | select(test("^(fec|fec-later|module) ")) | split(" ")[1]] | unique'
+  virtual nic-mlx5 up=p0:0 rep=pf0vf3:0
+  assert_json found.json "($asked) == [\"up\"] and .links[\"/sys/class/net/enp129s0f0np0/device/physfn/net\"] == \"up\""
+  # of two ports the one of the same number; of one without a number that one
+  virtual nic-mlx5 up=:0 upper=:1 uppermost=:2
+  assert_json found.json "($asked) == [\"upper\"]"
+  virtual nic-mlx5
+  assert_json found.json "($asked) == [\"enp129s0f0np0\"]"
+  virtual nic-mlx5-infiniband
+  assert_json found.json '[.commands["portinfo mlx5_0/1", "neighbour mlx5_0/1", "neighbour-name mlx5_0/1"].argv[2]] == ["mlx5_9", "mlx5_9", "mlx5_9"]'
 }
 
 @test "host-check keeps the settings that matter, of mstconfig or of mlxconfig" {

@@ -57,6 +57,7 @@ def neighbour($raw; $d; $links):
   | if $leaf != null then r::result("ok"; $leaf.shown; null)
     elif $several != [] then
       r::result("bad"; $several | map("\(.neighbours | length) neighbours on \(.carrier): \(.neighbours | map(shown) | join("; "))") | join("; "); null)
+    elif r::is_guest($raw; $d.chain[0]) then r::guest($d.chain[0])
     elif $none != [] then r::unknown("LLDP names no neighbour on \($none | join(", "))")
     elif r::said($raw; $command) == null then r::unknown(r::silent($raw; $command))
     else r::unknown("\($tool) names no neighbour") end

@@ -37,26 +37,27 @@ def untold($raw; $carrier):
   r::command($raw; "fec \($carrier)")
   | . != null and .exit != null and .exit != 0 and ([.stderr | strings] | any(test("not supported"; "i")));
 
-def why_unread($raw; $carriers):
+def why_unread($raw; $d; $carriers):
   first($carriers | to_entries[] | select(.value.mode == null) | .key) as $name
-  | if untold($raw; $name) then r::not_applicable("the driver of \($name) does not tell FEC")
+  | if r::is_guest($raw; $d.chain[0]) then r::guest($d.chain[0])
+    elif untold($raw; $name) then r::not_applicable("the driver of \($name) does not tell FEC")
     elif r::said($raw; "fec \($name)") == null then r::unknown(r::silent($raw; "fec \($name)"))
     else r::unknown("ethtool --show-fec \($name) names no FEC mode") end;
 
 # Compared between links of one speed by nic_between.jq.
 def mode($raw; $d; $fec):
-  if $fec.mode == null then why_unread($raw; $fec.carriers) else r::result("info"; $fec.mode; null) end
+  if $fec.mode == null then why_unread($raw; $d; $fec.carriers) else r::result("info"; $fec.mode; null) end
   | r::finding("fec"; $d.name;
       { severity: "required", wanted: null, why: "two ends with different FEC lose the link, or packets",
         source: "ethtool --show-fec; IEEE 802.3, clauses 91, 108 and 119",
-        remedy: "Install ethtool; ethtool --set-fec \($d.netdev) encoding auto, as at the switch port" });
+        remedy: "Install ethtool; ethtool --set-fec \($fec.carriers | keys_unsorted[0]) encoding auto, as at the switch port" });
 
 # What was counted since the start may be from when the link came up; what is counted at this moment is not.
 def blocks($raw; $d; $fec):
   [$fec.carriers | to_entries[] | select(.value.uncorrectable != null)] as $counted
   | [$counted[] | select(.value.uncorrectable > 0 or .value.gain > 0)] as $bad
   | any($bad[]; .value.gain > 0) as $now
-  | if $fec.mode == null then why_unread($raw; $fec.carriers)
+  | if $fec.mode == null then why_unread($raw; $d; $fec.carriers)
     elif $counted == [] then r::not_applicable("ethtool or the driver counts no FEC blocks")
     else
       r::either($bad == []; if $bad == [] then "0" else
@@ -65,7 +66,7 @@ def blocks($raw; $d; $fec):
   | r::finding("fec-blocks"; $d.name;
       { severity: (if $now then "required" else "advisory" end), wanted: "0 uncorrectable blocks, and no increase during the check",
         why: "a block that FEC cannot correct is a lost packet", source: "IEEE 802.3, 30.5.1.1.18 aFECUncorrectableBlocks",
-        remedy: "Clean or replace cable and transceiver on both ends; ethtool -m \($d.netdev) shows the module" });
+        remedy: "Clean or replace cable and transceiver on both ends; ethtool -m \($fec.carriers | keys_unsorted[0]) shows the module" });
 
 def findings($raw; $host; $devices):
   $devices[] | . as $d | fec($raw; $d)

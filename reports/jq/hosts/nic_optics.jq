@@ -60,12 +60,13 @@ def beyond($grade):
 def ranges:
   [.levels | group_by(.kind)[] | sort_by(.value) | "\(.[0].kind) \(.[0].text)" + if .[0].text == .[-1].text then "" else " to \(.[-1].text)" end] | join(", ");
 
-def which($raw; $carrier; $optic):
+def which($raw; $d; $carrier; $optic):
   r::command($raw; "module \($carrier)") as $said
   # of a kind of module that it does not know ethtool prints the bytes
   | ([$said.stdout | strings | test("^Offset\\s+Values")] | any) as $hex
   | (r::is_tried($raw; "module \($carrier)") or $hex) as $tried
   | if $optic != null then r::result("info"; "\($optic.name)\($optic.details)"; $optic.name)
+    elif r::is_guest($raw; $d.chain[0]) then r::guest($d.chain[0])
     elif $hex then r::unknown("this ethtool prints bytes of this kind of module; use ethtool 6.6 or newer")
     elif $said.exit == 0 then r::unknown("ethtool -m \($carrier) names no module")
     elif $tried and ($said.stderr | strings | test("not supported"; "i")) then r::not_applicable("the driver of \($carrier) does not tell its module")
@@ -90,7 +91,7 @@ def levels($carrier; $optic):
 
 def findings($raw; $host; $devices):
   select($host.scope == "hardware")
-  | r::interfaces($devices)[] | select((.cxi | not) and r::there($raw; .netdev))
+  | r::interfaces($devices)[] | select((.cxi | not) and r::there($raw; .netdev)) | . as $d
   | r::carriers($raw; .netdev)[] as $carrier
   | (r::said($raw; "module \($carrier)") | [strings | transceiver] | .[0]) as $optic
-  | which($raw; $carrier; $optic), (select($optic != null) | levels($carrier; $optic));
+  | which($raw; $d; $carrier; $optic), (select($optic != null) | levels($carrier; $optic));

@@ -75,19 +75,18 @@ def bandwidth($raw; $d; $gbit):
 
 # ---- settings ---------------------------------------------------------------------------------------------------
 
-# virtual: a virtual function in a guest, whose fields are empty, as its physical one's hold.
+# virtual: in a guest, where the fields are empty, as its physical one's hold.
 def fields($raw; $function):
   r::said($raw; "pci \($function)")
   | if . == null then {readable: false} else config::fields end
-  | .virtual = (r::text($raw; "\($function | dir)current_link_speed") != null
-                and giga($raw; "\($function | dir)current_link_speed") == null);
+  | .virtual = r::is_guest($raw; $function);
 
 # One setting of the card. A machine that shows no PCIe (a virtual one) has none; without root nobody knows.
 def setting($own; $id; $d; $about; judged):
   $own
   | if .readable | not then r::unknown("the configuration space of \($d.chain[0]) needs root (ansible_become: true)")
     elif .express | not then r::not_applicable("\($d.chain[0]) has no PCIe capability")
-    elif .virtual then r::not_applicable("\($d.chain[0]) is a virtual function; its physical function is not on this host")
+    elif .virtual then r::guest($d.chain[0])
     else judged end
   | r::finding($id; $d.name; {severity: "advisory", source: "PCI Express Base Specification, Device Control"} + $about);
 

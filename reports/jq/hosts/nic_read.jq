@@ -93,6 +93,11 @@ def physical($raw):
   if . == [] then .
   else ([$raw.links["/sys/bus/pci/devices/\(.[0])/physfn"] | functions[]] | .[0]) as $physical | [$physical // .[0]] + .[1:] end;
 
+# A virtual function in a guest: the kernel finds no speed in its registers, which its physical function has (Single Root I/O
+# Virtualization, link status; Linux, drivers/pci/probe.c, pci_speed_string).
+def is_guest($raw; $function): text($raw; "/sys/bus/pci/devices/\($function)/current_link_speed") | strings // "" | test("^Unknown");
+def guest($function): not_applicable("\($function) is a virtual function; its physical function is not on this host");
+
 # {name, rdma: whether it is there, software: made by no card, cxi, port, dir (of the port), netdev, gid_index, gids,
 # function: its own on PCI, chain: that and the bridges above it}
 def device($raw; $tables; $have):
@@ -118,9 +123,11 @@ def interfaces($devices):
   [$devices[] | select(.netdev != null)] | group_by(.netdev) | map(.[0]);
 def there($raw; $netdev): $raw.links["/sys/class/net/\($netdev)"] != null;
 
-# What carries an interface: the links of a bond, the parent of a VLAN, those of a bond below a VLAN, else itself.
+# What carries an interface: the links of a bond, the parent of a VLAN, those of a bond below a VLAN, else itself; in place of
+# a virtual function its physical one, whose link, module and neighbour it has.
 def carriers($raw; $netdev; $depth):
   "/sys/class/net/\($netdev)/lower_" as $lower
   | [$raw.links | keys_unsorted[] | select(startswith($lower)) | .[($lower | length):]] | sort
-  | if . == [] or $depth == 0 then [$netdev] else map(carriers($raw; .; $depth - 1)[]) | unique end;
+  | if . == [] or $depth == 0 then [$raw.links["/sys/class/net/\($netdev)/device/physfn/net"] // $netdev]
+    else map(carriers($raw; .; $depth - 1)[]) | unique end;
 def carriers($raw; $netdev): carriers($raw; $netdev; 4);

@@ -22,7 +22,9 @@ nic_gids() {
 
 # nic_rdma DEVICE
 nic_rdma() {
-  local dir=/sys/class/infiniband/$1 port layer
+  local dir=/sys/class/infiniband/$1 port layer path asked=$1
+  # a virtual function's link is that of its physical one
+  for path in "$dir"/device/physfn/infiniband/*; do [ ! -e "$path" ] || asked=${path##*/}; done
   keep_link "$dir"
   keep "$dir"/{fw_ver,hca_type,board_id,node_guid}
   ask "verbs $1" ibv_devinfo -d "$1"
@@ -31,10 +33,10 @@ nic_rdma() {
     nic_gids "$port"
     # what the port could do is told by its own management agent alone: a request that does not leave the host
     if read -r layer 2>/dev/null <"$port/link_layer" && [ "$layer" = InfiniBand ]; then
-      ask "portinfo $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D portinfo 0
+      ask "portinfo $1/${port##*/}" smpquery -C "$asked" -P "${port##*/}" -D portinfo 0
       # of the switch, one hop away: one request each, whatever the fabric's size
-      ask "neighbour $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D nodeinfo "0,${port##*/}"
-      ask "neighbour-name $1/${port##*/}" smpquery -C "$1" -P "${port##*/}" -D nodedesc "0,${port##*/}"
+      ask "neighbour $1/${port##*/}" smpquery -C "$asked" -P "${port##*/}" -D nodeinfo "0,${port##*/}"
+      ask "neighbour-name $1/${port##*/}" smpquery -C "$asked" -P "${port##*/}" -D nodedesc "0,${port##*/}"
     fi
   done
 }
@@ -49,10 +51,27 @@ nic_ethtool() {
   fi
 }
 
-# nic_carriers INTERFACE: the links of a bond, the parent of a VLAN, those of a bond below a VLAN, else itself, in CARRIERS;
-# keeps the links to them
+# nic_port INTERFACE: itself, or of a virtual function the interface of its physical one, in PORT; keeps which it is
+nic_port() {
+  local path own=''
+  PORT=$1
+  ! line "/sys/class/net/$1/dev_port" || own=$LINE
+  for path in "/sys/class/net/$1"/device/physfn/net/*; do
+    [ -e "$path" ] || continue
+    # virtual functions' representors are there, too, as "pf0vf1" (Linux, Documentation/networking/switchdev.rst)
+    if line "$path/phys_port_name" && [[ ! $LINE =~ ^p[0-9] ]]; then continue; fi
+    # a function may have several ports, by number (Linux, Documentation/ABI/testing/sysfs-class-net)
+    if [ "$PORT" = "$1" ] || { line "$path/dev_port" && [ "$LINE" = "$own" ]; }; then PORT=${path##*/}; fi
+  done
+  if [ "$PORT" = "$1" ] || is_kept link "/sys/class/net/$1/device/physfn/net"; then return 0; fi
+  pair "/sys/class/net/$1/device/physfn/net" "$PORT"
+  LINKS+="${LINKS:+, }$PAIR"
+}
+
+# nic_carriers INTERFACE: the ports of a bond's links, of a VLAN's parent, of those of a bond below a VLAN, else its own, in
+# CARRIERS; keeps the links to them
 nic_carriers() {
-  local lower
+  local lower PORT
   local -a left=("$1") below
   CARRIERS=()
   while [ ${#left[@]} -gt 0 ]; do
@@ -60,7 +79,7 @@ nic_carriers() {
     for lower in "/sys/class/net/${left[0]}"/lower_*; do
       [ ! -e "$lower" ] || { keep_link "$lower" && below+=("${lower##*/lower_}"); }
     done
-    [ ${#below[@]} -gt 0 ] || CARRIERS+=("${left[0]}")
+    [ ${#below[@]} -gt 0 ] || { nic_port "${left[0]}" && CARRIERS+=("$PORT"); }
     left=("${left[@]:1}" "${below[@]}")
   done
 }

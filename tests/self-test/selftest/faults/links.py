@@ -8,7 +8,8 @@ from selftest.faults.hosts import BETA, on_beta
 from selftest.files import Document
 
 CARD = "0000:81:00.0"
-FEC_OFF = says("fec enp1s0", substitute(r'"active": \["RS"\]', '"active": ["Off"]'))
+NO_FEC = substitute(r'"active": \["RS"\]', '"active": ["Off"]')
+FEC_OFF = says("fec enp1s0", NO_FEC)
 
 
 def uncorrectable(blocks: int) -> Change:
@@ -54,12 +55,28 @@ def not_installed(*names: str) -> Change:
     return change
 
 
+def virtual(answer: Document) -> None:
+    """The first card is a virtual function, whose physical one has the port enp1s0p."""
+    answer["links"]["/sys/class/net/enp1s0/device/physfn/net"] = "enp1s0p"
+    commands = answer["commands"]
+    for name in ("fec", "fec-later", "module"):
+        commands[f"{name} enp1s0p"] = commands.pop(f"{name} enp1s0")
+    commands["lldp"]["stdout"] = commands["lldp"]["stdout"].replace("enp1s0", "enp1s0p")
+
+
 FAULTS = (
     on_beta(
         "fec-differs",
         "nic-fec-ends/beta/mlx5_0",
         "a link whose FEC is off, while the others' is on",
         FEC_OFF,
+    ),
+    on_beta(
+        "fec-differs-virtual",
+        "nic-fec-ends/beta/mlx5_0",
+        "a virtual function whose physical one has no FEC, while the others' links have it",
+        virtual,
+        says("fec enp1s0p", NO_FEC),
     ),
     on_beta(
         "fec-uncorrectable",
