@@ -282,6 +282,7 @@ gpu-bar = bad = .files["/sys/bus/pci/devices/0000:c4:00.0/resource"] |= sub("0x0
 gpu-bar = info = .commands["nvidia-smi"].exit = 9
 gpu-bar = unknown = .files["/sys/bus/pci/devices/0000:c4:00.0/resource"] = "0x1 0x2"
 gpu-memory-errors = unknown = .commands["nvidia-smi"].exit = null
+gpu-memory-errors = unknown = .commands["nvidia-smi"] |= (.exit = 137 | .stdout = "")
 gpu-memory-errors = unknown = .commands["nvidia-smi"].stdout |= sub("C4"; "C5")
 gpu-memory-errors = not_applicable = .commands["nvidia-smi"].stdout |= sub("Enabled, 0"; "[N/A], [N/A]")
 gpu-memory-errors = bad = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002" | .files["/sys/bus/pci/devices/0000:c4:00.0/ras/umc_err_count"] = "ue: 1\nce: 0"
@@ -291,6 +292,8 @@ CASES
   judge gpu.json
   whole
   assert_equal "$(found_of gpu-bar)" "131,072 MiB for 81,559 MiB of memory"
+  judge gpu.json '.commands["nvidia-smi"] |= (.exit = 137 | .stdout = "")' '.gpu = true'
+  assert_json findings.json 'any(.[]; .id == "machine-gpu-memory-errors" and .severity == "required" and .found == "nvidia-smi did not answer in time, and was stopped")'
   judge gpu.json '.links["/sys/class/infiniband/mlx5_0"] = "../../devices/pci0000:e0/0000:e0:01.1/0000:c1:00.0/infiniband/mlx5_0"'
   assert_equal "$(found_of gpu-distance)" "NODE: a GPU is on the same node"
 }
@@ -446,6 +449,25 @@ gather() { "$@" "$TOP/roles/host_check/files/host-check" >found.json; }
   assert_json found.json '.commands.user.stdout == "nobody" and (.files["/proc/self/status"] | test("CapEff:\\s*0000000000000000"))'
   judge found.json . '.devices = [] | .fabric = "loopback"'
   whole
+}
+
+@test "a tool that hangs ends with its deadline, even if no signal reaches it, and is not asked again; others are" {
+  sed 's/^readonly COMMAND_SECONDS=.*/readonly COMMAND_SECONDS=1/' "$TOP/roles/host_check/files/host-check.d/lib.bash" >lib.bash
+  mkdir bin scratch
+  # what waits in the kernel is ended by no signal, and holds its files: a process of another session does so, too
+  printf '%s\n' '#!/bin/bash' 'echo asked >>asked' 'setsid sleep 1000 & echo $! >left' 'wait' >bin/nvidia-smi
+  printf '%s\n' '#!/bin/bash' 'echo told; exec sleep 1000' >bin/ethtool
+  chmod +x bin/*
+  # shellcheck disable=SC2016
+  PATH=$PWD/bin:$PATH run timeout 60 bash -c '. ./lib.bash && SCRATCH=$PWD/scratch
+    ask first nvidia-smi -q; ask again nvidia-smi -L; ask other echo well; ask named bash -c "exec ethtool" ethtool eth0; ask "named again" ethtool -i eth0
+    echo "{$COMMANDS}"'
+  kill "$(<left)"
+  assert_success
+  echo "$output" >said.json
+  assert_json said.json '[.first, .named | .exit | . == 124 or . == 137] == [true, true] and .other.stdout == "well" and .first.stdout == ""
+    and ([.again, .["named again"] | [.exit, .stderr]] | unique) == [[124, "it hung before, and was not asked again"]]'
+  assert_equal "$(<asked)" asked
 }
 
 @test "a limit that is lowered for the session is the one that counts" {

@@ -11,6 +11,8 @@ readonly COMMAND_SECONDS=15
 
 FILES='' LATER='' LINKS='' COMMANDS=''
 declare -A KEPT=()
+# Tools that did not answer in time are not asked again: a driver that is stuck holds dozens of commands.
+declare -A HUNG=()
 
 # is_kept PART NAME: whether an area has read it already. JSON with a key twice would say two things, and the judge refuses it.
 is_kept() {
@@ -37,14 +39,13 @@ pair() {
   PAIR+=": $JSON"
 }
 
-# text_of FILE: what it holds, in TEXT; false where it cannot be read or is too long. By the shell itself, as a process for each
-# of hundreds of files would take most of the time; only what seems empty, since reading may have failed, or holds a zero
-# byte is read again.
+# text_of FILE: what it holds without zero bytes, in TEXT; false where it cannot be read or is too long. By the shell itself, as a
+# process for each of hundreds of files would take most of the time; what seems empty is read again, since reading may have failed.
 text_of() {
   TEXT=
   [ -f "$1" ] || return 1
-  if { IFS= read -r -d '' TEXT <"$1"; } 2>/dev/null || [ -z "$TEXT" ]; then
-    TEXT=$({ tr -d '\0' <"$1"; } 2>/dev/null) || return 1
+  if ! { IFS= read -r -N $((MOST_BYTES + 1)) TEXT <"$1"; } 2>/dev/null && [ -z "$TEXT" ]; then
+    cat "$1" &>/dev/null || return 1
   fi
   TEXT=${TEXT%"${TEXT##*[!$'\n']}"} # as $(...) does
   ((${#TEXT} <= MOST_BYTES))
@@ -78,28 +79,46 @@ keep_link() {
   LINKS+="${LINKS:+, }$PAIR"
 }
 
-# ask NAME COMMAND...: what it says
+# answer COMMAND...: its output in OUT, its exit code in STATUS. Even SIGKILL does not end what waits in the kernel, for a card
+# or a driver that is stuck, so this wait has an end of its own: of a pipe that the command holds.
+answer() {
+  local fd how=0
+  STATUS=0 OUT=''
+  exec {fd}< <(exec timeout --kill-after=2 "$COMMAND_SECONDS" "$@" 3>&1 >"$SCRATCH/out" 2>"$SCRATCH/err" </dev/null)
+  read -r -t $((COMMAND_SECONDS + 3)) -u "$fd" || how=$?
+  exec {fd}<&-
+  if ((how > 128)); then
+    STATUS=137
+  else
+    wait "$!" || STATUS=$?
+    if text_of "$SCRATCH/out"; then OUT=$TEXT; else STATUS=null; fi
+  fi
+}
+
+# ask NAME COMMAND...: what it says. The name of a command that bash runs is its $0.
 ask() {
-  local name=$1 status=0 out='' err='' argv='' word
+  local name=$1 STATUS=null OUT='' err='' argv='' word tool=$2
   shift
   ! is_kept command "$name" || return 0
   for word in "$@"; do
     json "$word"
     argv+="${argv:+, }$JSON"
   done
-  if command -v "$1" >/dev/null; then
-    out=$(timeout --kill-after=2 "$COMMAND_SECONDS" "$@" 2>"$SCRATCH" </dev/null) || status=$?
-    text_of "$SCRATCH" || true
+  [ "$tool" != bash ] || tool=${4-$3}
+  if [ -n "${HUNG["$tool"]-}" ]; then
+    STATUS=124 err="it hung before, and was not asked again"
+  elif command -v "$1" >/dev/null; then
+    answer "$@"
+    text_of "$SCRATCH/err" || true
     err=$TEXT
-    if ((${#out} > MOST_BYTES)); then
-      status=null out='' err="the answer is longer than $MOST_BYTES bytes, and was not kept"
-    fi
-  else
-    status=null
+    case $STATUS in
+      124 | 137) HUNG["$tool"]=1 ;;
+      null) err="the answer is longer than $MOST_BYTES bytes, and was not kept" ;;
+    esac
   fi
   json "$name"
-  COMMANDS+="${COMMANDS:+, }$JSON: {\"argv\": [$argv], \"exit\": $status, "
-  pair stdout "$out"
+  COMMANDS+="${COMMANDS:+, }$JSON: {\"argv\": [$argv], \"exit\": $STATUS, "
+  pair stdout "$OUT"
   COMMANDS+="$PAIR, "
   pair stderr "$err"
   COMMANDS+="$PAIR}"

@@ -85,8 +85,8 @@ host_check() {
   local -a CHOSEN RDMA NETDEVS PCI slingshot=()
   chosen "$@"
   set -- "${CHOSEN[@]}"
-  SCRATCH=$(mktemp)
-  trap 'rm -f -- "$SCRATCH"' EXIT
+  SCRATCH=$(mktemp -d)
+  trap 'rm -rf -- "$SCRATCH"' EXIT
   under_test "$@"
   for name in "$@"; do
     [[ $name != *cxi* ]] || slingshot+=("$name")
