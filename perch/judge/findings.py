@@ -26,11 +26,10 @@ _place = re.compile(r" \(at [^)]*\)")
 #: Seconds that jq may take: 1,000 hosts' answers take it about a minute an area on one processor.
 DEADLINE_S = 600
 
-#: What one area finds on all hosts, a line each on standard input.
+#: What one area finds on all hosts, a list on standard input.
 OF_AREA = """
 import "hosts/area" as area; import "hosts/{area}" as this;
-[., inputs]
-| area::judged("{area}"; .host as $host | .raw | this::findings($host); this::between(.))
+area::judged("{area}"; .host as $host | .raw | this::findings($host); this::between(.))
 """
 
 #: Differences between hosts that should be alike, from the findings of all areas.
@@ -172,9 +171,8 @@ def judged(questions: list[Question]) -> dict[str, list[Document]]:
 def _judged(questions: list[Question]) -> dict[str, list[Document]]:
     """The same of answers that can be judged."""
     asked = [area for area in AREAS if any(area in question.areas for question in questions)]
-    text = b"".join(encode(question) + b"\n" for question in questions)
     programs = {area: OF_AREA.format(area=area) for area in asked}
-    found = [_found.decode(answer) for answer in _answers(programs, text)]
+    found = [_found.decode(answer) for answer in _answers(programs, encode(questions))]
     of_host: dict[str, list[Document]] = {
         question.host["name"]: [
             finding for area in found for finding in area.of_host.get(question.host["name"], [])

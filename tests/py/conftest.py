@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from selftest.kept import Kept
 from selftest.work import Judged, remembered
 
 from perch.cli import main
@@ -44,9 +45,18 @@ def findings_once() -> Judged:
     return remembered(findings.judged)
 
 
+@pytest.fixture(scope="session")
+def kept_jq() -> Iterator[Kept]:
+    """jq that has compiled the checks of hosts, for all tests of a process."""
+    kept = Kept()
+    yield kept
+    kept.end()
+
+
 @pytest.fixture(autouse=True)
-def hosts_once(monkeypatch: pytest.MonkeyPatch, findings_once: Judged) -> None:
+def hosts_once(monkeypatch: pytest.MonkeyPatch, findings_once: Judged, kept_jq: Kept) -> None:
     """Judges hosts that answered alike once for all tests of a process."""
+    monkeypatch.setattr(findings, "_answers", kept_jq.answers)
     monkeypatch.setattr(findings, "judged", findings_once)
 
 

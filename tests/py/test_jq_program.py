@@ -33,13 +33,13 @@ def said(document: object, *words: str) -> str:
 def test_a_program_finds_the_same_with_its_libraries_in_it(area: str, tmp_path: Path) -> None:
     answer = Path("tests/fixtures") / ANSWERS[area]
     raw = json.loads(answer.read_text(encoding="utf-8"))
-    question = {"areas": AREAS, "host": HOST, "raw": raw}
+    questions = [{"areas": AREAS, "host": HOST, "raw": raw}]
     program = OF_AREA.format(area=area)
-    found = said(question, "-L", str(jq_program.JQ), program)
+    found = said(questions, "-L", str(jq_program.JQ), program)
     assert json.loads(found)["of_host"]["alpha"]
     whole = tmp_path / "whole.jq"  # longer than one argument may be
     whole.write_text(jq_program.whole(program), encoding="utf-8")
-    assert said(question, "-f", str(whole)) == found
+    assert said(questions, "-f", str(whole)) == found
 
 
 def test_a_name_is_that_of_the_library_that_has_it(

@@ -21,6 +21,7 @@ from selftest import outcome
 from selftest.edits import sealed_again
 from selftest.fault import Fault
 from selftest.faults import all_faults
+from selftest.kept import Kept
 from selftest.runs import BASES
 from selftest.runs.fabric import compose
 from selftest.runs.fabric_plan import WITH_PERFTEST, Fabric
@@ -46,9 +47,11 @@ class Told:
 def begin(work: str) -> None:
     """Once in each process: whatever it writes lies below `work`.
 
-    Hundreds of healthy runs have hosts that answered alike: jq judges each answer once.
+    Hundreds of healthy runs have hosts that answered alike: jq judges each answer once, and
+    compiles its programs once. Its processes end with their standard input, thus with this one.
     """
     tempfile.tempdir = work
+    vars(findings)["_answers"] = Kept().answers
     vars(findings)["judged"] = remembered(findings.judged)
 
 
