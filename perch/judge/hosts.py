@@ -30,7 +30,7 @@ WANTED = frozenset(
         "clock_skew_s", "coalescing", "dcbx", "dscp_priority", "dscp_trust", "ecn_priorities",
         "energy_preference", "ets", "firmware", "governor", "hugepages_1g", "hugepages_2m",
         "idle_latency_us", "iommu", "irq_local", "irqbalance", "isolated_cpus",
-        "max_read_request", "memlock", "mtu", "numa_balancing", "path_mtu", "pause",
+        "max_read_request", "memlock", "mtu", "neighbours", "numa_balancing", "path_mtu", "pause",
         "pfc_priorities", "pfc_watchdog", "relaxed_ordering", "ring_rx", "ring_tx", "roce_tos",
         "smt", "sysctls", "transparent_hugepages", "turbo",
     )

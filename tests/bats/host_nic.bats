@@ -31,7 +31,7 @@ topic() {
 
 @test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 16; }
 
-@test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 19; }
+@test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 20; }
 
 @test "modules: which they are, light, current and heat within their limits; bad answers of ethtool" { topic optics 17; }
 
@@ -153,6 +153,16 @@ c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
     {a: ["s1", "l"], b: ["s1", "l"], c: ["s2", "l"], d: ["s2", "l"], e: ["s2", "l"]})'
   refute_output --partial required
   assert_output --partial "a mlx5_0 advisory: rail 0 on s1, port 1; other hosts have it on s2"
+}
+
+@test "a card whose firmware answers LLDP itself is told how to leave it to the host" {
+  # shellcheck disable=SC2016
+  run with_cases '("nic-mlx5", "nic-irdma", "nic-bnxt") as $of | $f[$of] | .commands.lldp |= (.exit = 1 | .stdout = "")
+    | .links |= with_entries(if .key | endswith("/driver") then .value |= sub("mlx5_core"; "i40e") else . end)
+    | n::judged(.; n::subject($of))[] | select(.id == "nic-neighbour").remedy'
+  assert_output "Install and start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags enp129s0f0np0 disable-fw-lldp on
+Install and start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags ice0 fw-lldp-agent off
+Install and start lldpd; turn LLDP on at the switch port; switch off the LLDP agent of the card's firmware (niccli)"
 }
 
 @test "one host, and two names of one machine on a loopback, have nothing between them" {

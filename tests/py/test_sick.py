@@ -319,6 +319,20 @@ def test_a_healthy_fabric_passes(case: str, healthy: Path, tmp_path: Path) -> No
 # ---- what needs a run, a host or records of its own ----------------------------------------------
 
 
+def test_a_site_without_lldp_passes_and_the_report_names_what_was_not_checked(
+    healthy: Path, tmp_path: Path
+) -> None:
+    no_lldp = edit("inputs/hosts/*.json", put("wanted.neighbours", False))
+    verdict = judged(healthy, tmp_path / "run", no_lldp, edit(ALL, without("lldp")))
+    assert (verdict.verdict, against(verdict)) == ("PASS", [])
+    named = {one.id for one in verdict.checks if "host_check_neighbours" in str(one.measured)}
+    assert named == {
+        "host_check/nic-cabling/alpha",
+        "host_check/nic-neighbour/alpha/mlx5_0",
+        "host_check/nic-neighbour/alpha/mlx5_1",
+    }
+
+
 def test_one_nic_of_ten_at_a_tenth_is_named_and_nothing_else(tmp_path: Path) -> None:
     slow = "^write-rails/(gamma/[a-z]+|[a-z]+/gamma)/1/"
     root = tmp_path / "run"

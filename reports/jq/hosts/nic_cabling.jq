@@ -49,12 +49,22 @@ def leaf($links):
     [$links[].neighbours[]] | { id: (map(.id) | unique | join("+")), name: (map(.name) | unique | join(" and ")),
                                 shown: (map(shown) | unique | join(" and ")) } end;
 
-def neighbour($raw; $d; $links):
+def is_unwanted($host): $host.wanted.neighbours == false;
+def unwanted: r::result("info"; "not checked: host_check_neighbours is false"; null);
+
+# A card whose firmware answers LLDP itself hands none to the host. Linux, device_drivers/ethernet/intel/ice.rst, FW-LLDP.
+def own_agent($raw; $d; $carrier):
+  ($raw.links["/sys/bus/pci/devices/\($d.chain[0])/driver"] | [strings | split("/") | last] | .[0]) as $driver
+  | { ice: "; ethtool --set-priv-flags \($carrier) fw-lldp-agent off", i40e: "; ethtool --set-priv-flags \($carrier) disable-fw-lldp on",
+      bnxt_en: "; switch off the LLDP agent of the card's firmware (niccli)" }[$driver // ""] // "";
+
+def neighbour($raw; $host; $d; $links):
   leaf($links) as $leaf
   | (if is_infiniband($raw; $d) then ["neighbour \($d.name)/\($d.port)", "smpquery"] else ["lldp", "lldpctl"] end) as [$command, $tool]
   | [$links[] | select((.neighbours | length) > 1)] as $several
   | [$links[] | select(.neighbours == []) | .carrier] as $none
-  | if $leaf != null then r::result("ok"; $leaf.shown; null)
+  | if is_unwanted($host) then unwanted
+    elif $leaf != null then r::result("ok"; $leaf.shown; null)
     elif $several != [] then
       r::result("bad"; $several | map("\(.neighbours | length) neighbours on \(.carrier): \(.neighbours | map(shown) | join("; "))") | join("; "); null)
     elif r::is_guest($raw; $d.chain[0]) then r::guest($d.chain[0])
@@ -62,11 +72,12 @@ def neighbour($raw; $d; $links):
     elif r::said($raw; $command) == null then r::unknown(r::silent($raw; $command))
     else r::unknown("\($tool) names no neighbour") end
   | r::finding("neighbour"; $d.name;
-      { severity: "required", wanted: "one switch port at the other end of each link",
+      { severity: "required", wanted: (if is_unwanted($host) then null else "one switch port at the other end of each link" end),
         why: "a cable in another port takes another path than the plan says",
         source: (if is_infiniband($raw; $d) then "smpquery nodeinfo, one hop away" else "lldpctl; IEEE 802.1AB" end),
         remedy: (if is_infiniband($raw; $d) then "Install infiniband-diags, and run the check as root; check the cable"
-                 else "Start lldpd on the host, turn LLDP on at the switch port; let no device between them forward it" end) });
+                 elif $several != [] then "Let no device between host and switch forward LLDP"
+                 else "Install and start lldpd; turn LLDP on at the switch port" + own_agent($raw; $d; $links[0].carrier) end) });
 
 # The devices whose cables are judged, each with its place among all, its links and its leaf.
 def cabled($raw; $host; $devices):
@@ -77,7 +88,7 @@ def cabled($raw; $host; $devices):
   | links($raw; $d; $lldp) as $links | {$rail, $d, $links, leaf: leaf($links)};
 
 def findings($raw; $host; $devices):
-  cabled($raw; $host; $devices) | neighbour($raw; .d; .links);
+  cabled($raw; $host; $devices) | neighbour($raw; $host; .d; .links);
 
 # ---- rails of several hosts -------------------------------------------------------------------------------------
 
@@ -105,17 +116,21 @@ def elsewhere($votes; $leaf):
     else [$votes | to_entries[] | select(.value > $most - 1e-9) | .key] end;
 
 # $alone: none of the hosts that were asked has this rail on that leaf. Where some do, it may be wired so on purpose.
-def cabling($host; $device; $status; $found; $rail; $alone):
-  r::result($status; $found; null)
+def cabling($host; $device; $result; $rail; $alone):
+  $result
   | r::finding("cabling"; $device;
       { severity: (if $alone then "required" else "advisory" end), wanted: "rail \($rail // "i") of all these hosts on one leaf", why: "a rail on another leaf shares its links, and crosses the spine",
         source: "site policy: NIC i of all hosts of a pod is on one leaf, as in rail-optimised fabrics",
         remedy: "Move the cable to the leaf that the others use, or correct the order of perch_devices" })
   | . + {host: $host};
 
-# $hosts: [{host, raw}] of one fabric
-def between($hosts):
-  [ $hosts[] | .host as $host | .raw as $raw
+# Hosts of a site without LLDP, which have rails
+def unchecked($hosts):
+  $hosts[] | select(is_unwanted(.host)) | select([cabled(.raw; .host; r::devices(.raw; .host))] | length > 1)
+  | cabling(.host.name; null; unwanted; null; true) | .wanted = null;
+
+def compared($hosts):
+  [ $hosts[] | select(is_unwanted(.host) | not) | .host as $host | .raw as $raw
     | [cabled($raw; $host; r::devices($raw; $host))] | select(length > 1)
     | { host: $host.name, count: length, of: (map(select(.leaf != null)) | map({key: "\(.rail)", value: {name: .d.name, leaf}}) | from_entries) }
     | . + {rails: (.of | map_values(.leaf.id))} ]
@@ -127,7 +142,10 @@ def between($hosts):
          alone: (($votes[.value] // 0) < 1e-9)} ] as $judged
   | if any($judged[]; .asked) | not then empty
     elif all($judged[]; .to == null) then
-      cabling(.host; null; "ok"; $judged | map("rail \(.rail) on \(.shown)") | join("; "); null; true)
+      cabling(.host; null; r::result("ok"; $judged | map("rail \(.rail) on \(.shown)") | join("; "); null); null; true)
     else
       $judged[] | select(.to != null)
-      | cabling($one.host; .name; "bad"; "rail \(.rail) on \(.shown); other hosts have it on \(.to | map($names[.]) | c::names(4))"; .rail; .alone) end;
+      | cabling($one.host; .name; r::result("bad"; "rail \(.rail) on \(.shown); other hosts have it on \(.to | map($names[.]) | c::names(4))"; null); .rail; .alone) end;
+
+# $hosts: [{host, raw}] of one fabric
+def between($hosts): unchecked($hosts), compared($hosts);
