@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from perch.checks import RunView, check, design, first, names, plural
+from perch.checks.counters_alike import alike
 from perch.checks.figures import rounded_figures
 from perch.model.figures import rounded
 from perch.model.plan import tolerated
@@ -375,6 +376,7 @@ def counters(run: RunView) -> Iterator[Check]:
     yield from _classes(run.records, known, tolerated(run.plan.hosts.values()))
     yield from _reset(run.records)
     yield from _missing(run.records)
+    yield from alike(run)
     yield from _still(run.records, known)
 
 

@@ -331,10 +331,22 @@ def _interface(layout: Layout, name: str, of: _Of, by: Sequence[tuple[str, str]]
 _FRAMES: Final = (("tx_bytes", "rx_bytes"),)
 
 
+_OCTETS: Final = ("hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets")
+_PACKETS: Final = ("sent_pkts", "rcvd_pkts")
+
+#: All counters that a path is proven by.
+VOLUMES: Final = frozenset(
+    (
+        *_OCTETS, *_PACKETS, *(name for pair in (*_WIRE_BYTES, *_FRAMES) for name in pair),
+        *(name for tx, rx, _ in _PORT_BYTES for name in (*tx, *rx)),
+    )
+)  # fmt: skip
+
+
 def _cassini(layout: Layout, name: str) -> list[Source]:
-    tx, rx = "hni_sts_tx_ok_octets", "hni_sts_rx_ok_octets"
-    if not {tx, rx} <= layout.cxi[name].known:
+    if not layout.cxi[name].known.issuperset(_OCTETS):
         return []
+    tx, rx = _OCTETS
     return [Source("cxi", name, name, (tx,), (rx,), "bytes", "nic")]
 
 
@@ -352,8 +364,9 @@ def _of_rdma(layout: Layout, device: str, ports: Sequence[str]) -> list[Source]:
     for tx, rx, each in _PORT_BYTES:
         if block.known.issuperset((*tx, *rx)):
             return [Source("rdma", key, device, tx, rx, "bytes", "port", each)]
-    if {"sent_pkts", "rcvd_pkts"} <= block.known:
-        packets = Source("rdma", key, device, ("sent_pkts",), ("rcvd_pkts",), "packets", "port")
+    if block.known.issuperset(_PACKETS):
+        sent, received = _PACKETS
+        packets = Source("rdma", key, device, (sent,), (received,), "packets", "port")
         return [packets, *_interface(layout, block.netdev, "under", _FRAMES)]
     return _interface(layout, block.netdev, "interface", _WIRE_BYTES)
 

@@ -24,7 +24,7 @@ from tests.py.judging import (
     put,
     status,
 )
-from tests.raw_lines import End, ends
+from tests.raw_lines import End, Walk, ends
 
 FLOW = "write-latency/alpha/beta/0/1"
 
@@ -54,6 +54,7 @@ def end(run: Run, role: str) -> End:
 def test_a_class_of_counters_that_moved_fails_hardware_or_is_shown_where_it_only_explains(
     cards: Run, device: str, counter: str, word: str, check: str
 ) -> None:
+    counted(end(cards, "client"), device, counter, 7, 7)
     counted(end(cards, "server"), device, counter, 7, 9)
     verdict = cards.judge()
     assert verdict.verdict == word
@@ -127,6 +128,30 @@ def test_hardware_whose_devices_do_not_count_what_goes_wrong_is_inconclusive(
     verdict = cards.judge()
     assert verdict.verdict == "INCONCLUSIVE"
     assert status(verdict, "counters/missing") == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("counter", "lacking", "verdict_word"),
+    [
+        ("link_downed", "inconclusive", "INCONCLUSIVE"),
+        ("tx_pkts", None, "PASS"),  # nothing is judged by it
+        ("duplicate_request", "advisory", "PASS"),
+    ],
+)
+def test_a_counter_that_one_host_lacks_is_named(
+    cards: Run, counter: str, lacking: str | None, verdict_word: str
+) -> None:
+    walk = Walk(cards.root / "raw/beta")
+    for reading in walk.samples:
+        for port in reading["rdma"].values():
+            port["counters"].pop(counter, None)
+    walk.save()
+    verdict = cards.judge()
+    check = check_of(verdict, "counters/alike")
+    assert (check.status, verdict.verdict) == (lacking or "pass", verdict_word)
+    assert not lacking or check.measured == (
+        f"beta: mlx5_0/1 has no {counter}, but alpha: mlx5_0/1 does"
+    )
 
 
 def test_software_whose_devices_do_not_count_is_not_judged(rxe: Run) -> None:

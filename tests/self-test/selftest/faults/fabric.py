@@ -131,6 +131,10 @@ def traffic_only(reading: Document) -> None:
     }
 
 
+def without_discards(reading: Document) -> None:
+    del reading["rdma"][CARD]["counters"]["port_xmit_discards"]
+
+
 def counted(id_: str, word: str, checks: str, title: str, *edits: Edit) -> Fault:
     """A fault in what alpha's card counted beside its first writes."""
     return fault(id_, "fabric", word, checks, title, *edits)
@@ -330,9 +334,16 @@ FAULTS = (
     counted(
         "counters-blind",
         INCONCLUSIVE,
-        "counters/missing",
+        "counters/missing counters/alike",
         "a card without error counters",
         readings("alpha", traffic_only),
+    ),
+    counted(
+        "counter-lacking",
+        INCONCLUSIVE,
+        "counters/alike",
+        "a card that counts no discards, as the others do",
+        readings("alpha", without_discards),
     ),
     fault(
         "host-drops",
