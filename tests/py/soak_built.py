@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +133,23 @@ class Soak:
             yield from map(json.loads, lines)
 
 
+@cache
+def _files(words: str) -> list[tuple[Path, bytes]]:
+    """What a composed run holds. The same words give the same bytes, so once in a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        main([folder, *words.split()])
+        return [
+            (path.relative_to(root), path.read_bytes())
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        ]
+
+
 def composed(root: Path, words: str) -> Soak:
-    main([str(root), *words.split()])
+    for path, content in _files(words):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
     return Soak(root)
 
 

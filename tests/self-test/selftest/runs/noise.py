@@ -72,14 +72,14 @@ def latency(samples: Ints) -> Document:
 
     elapsed_s: they came one after the other.
     """
-    places = _places(samples)
+    counts = np.bincount(_places(samples))
     return {
         "elapsed_s": rounded(float(samples.sum()) * BETWEEN / 1e9),
-        "latency_us": _figures(samples, places),
+        "latency_us": _figures(samples, counts),
         "histogram": {
             "encoding": "hdr-v2-zlib-base64",
             "unit": "ns_round_trip",
-            "data": encoded(np.bincount(places)),
+            "data": encoded(counts),
         },
     }
 
@@ -99,13 +99,14 @@ def longer(factor: float) -> Callable[[Document], None]:
     return change
 
 
-def _figures(samples: Ints, places: Ints) -> Document:
+def _figures(samples: Ints, counts: Ints) -> Document:
+    """counts: of the samples, by their place."""
     half_us = samples / 2000
-    ordered = np.sort(places)
+    up_to = np.cumsum(counts)
     percentiles: Document = dict.fromkeys(Latency.PERCENTILES)
     for name, share in Latency.PERCENTILES.items():
         if supports(len(samples), share):
-            at = ordered[int(share * len(samples) + 0.5) - 1 : int(share * len(samples) + 0.5)]
+            at = np.searchsorted(up_to, [int(share * len(samples) + 0.5)])
             percentiles[name] = rounded(float(histogram.highest(at)[0]) / 2000)
     return {
         "count": len(samples),
