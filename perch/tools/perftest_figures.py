@@ -27,6 +27,9 @@ GRAIN = 0.005
 #: Single times have six digits.
 DIGITS = 1e-5
 
+#: perftest since 23.04 squares differences from t_avg as 32 bits (its commit 6234a09).
+SQUARED_US = math.isqrt(2**31 - 1)
+
 #: -D leaves the margins at both ends out of its count, and may carry more in them than between:
 #: half as much again is granted (site policy).
 MARGINS = 1.5
@@ -118,6 +121,12 @@ def _round_trips(run: About) -> int:
     return 1 if run.op in ONE_SIDED else 2
 
 
+def _deviation(row: Row) -> Number | None:
+    """t_stdev, unless a sample may be too far from t_avg for perftest to square it."""
+    stddev = natural_or_none(row.stddev, "t_stdev")
+    return None if (row.max or 0) - (row.average_us or 0) > SQUARED_US else stddev
+
+
 def _latency(row: Row, count: int) -> Latency:
     """-D prints an average only."""
     times = Latency(
@@ -125,7 +134,7 @@ def _latency(row: Row, count: int) -> Latency:
         min=positive_or_none(row.min, "t_min"),
         max=positive_or_none(row.max, "t_max"),
         mean=positive(row.average_us, "t_avg"),
-        stddev=natural_or_none(row.stddev, "t_stdev"),
+        stddev=_deviation(row),
         p50=positive_or_none(row.typical, "t_typical"),
         p99=positive_or_none(row.p99, "99% percentile"),
         p99_9=positive_or_none(row.p99_9, "99.9% percentile"),

@@ -185,6 +185,12 @@ def judged(**figures: object) -> Record:
     return record
 
 
+def test_perftest_cuts_what_is_below_a_microsecond_from_its_deviation() -> None:
+    swift = {"count": 1000, "min": 0.97, "max": 3.97, "mean": 1.9, "stddev": 0, "p50": 1.9}
+    assert judged(latency_us=swift).status == "ok"
+    assert judged(latency_us=swift, tool={"name": "cxi"}).status == "error"
+
+
 def test_what_a_person_noted_of_perftest_contradicts_nothing() -> None:
     assert judged(latency_us=UNTUNED).status == "ok"
     assert judged(bandwidth=BEST).status == "ok"
@@ -194,7 +200,7 @@ def test_what_a_person_noted_of_perftest_contradicts_nothing() -> None:
     ("change", "said"),
     [
         ({"stddev": 0}, "its deviation of 0 us does not fit"),
-        ({"stddev": 1.1}, "its deviation of 1.1 us does not fit"),
+        ({"stddev": 0.1}, "its deviation of 0.1 us does not fit"),
         ({"stddev": 160}, "its deviation of 160 us does not fit"),
         ({"mean": 330}, "its mean of 330 us is not one of these percentiles"),
         ({"mean": 13}, "its mean of 13 us is not one of these percentiles"),
