@@ -61,7 +61,8 @@ static int serve(const struct completion (*batches)[3]) {
 	bool busy[2] = { false }, lent[2] = { true, true };
 	struct run r = { .job = &job, .backend = &backend, .session = &session, .role = ROLE_SERVER,
 			 .phase = { .half_round_trip = true, .size = 8 }, .peer_finished = true, .peer_count = ROUNDS,
-			 .control_every = UINT64_MAX, .busy = busy, .lent = lent };
+			 .control_every = UINT64_MAX, .busy = busy, .lent = lent,
+			 .arena = { .slots = 2, .window = 2 } };
 
 	job_defaults(&job);
 	script = (struct script) { .batches = batches };

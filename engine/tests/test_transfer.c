@@ -44,17 +44,17 @@ static void covers(const struct shape *s) {
 	uint32_t piece = 0;
 
 	for (uint32_t t = 0; t < s->batch; t++) {
-		uint64_t at = t * s->stride;
+		uint64_t at = t * s->places.stride;
 
 		for (uint32_t c = 0; c < s->chunks; c++, piece++) {
 			assert_int_equal(shape_piece_offset(s, piece), at);
 			assert_in_range(shape_piece_size(s, piece), 1, s->chunk);
 			at += shape_piece_size(s, piece);
 		}
-		assert_int_equal(at, t * s->stride + s->size);
+		assert_int_equal(at, t * s->places.stride + s->size);
 	}
 	assert_int_equal(piece, shape_pieces(s));
-	assert_int_equal(shape_span(s), (s->batch - 1) * s->stride + s->size);
+	assert_int_equal(shape_span(s), (s->batch - 1) * s->places.stride + s->size);
 }
 
 static void test_every_byte_of_a_batch_is_in_one_piece(void **state) {
@@ -159,6 +159,58 @@ static void test_a_footprint_is_used_in_a_scattered_order(void **state) {
 				assert_int_equal(job_buffer(&job), footprints[i]);
 				are_apart(&job);
 			}
+}
+
+/* Each batch of a turn has places of its own, within the buffer; the next turn has the same ones. */
+static void test_transfers_are_scattered_over_a_footprint(void **state) {
+	struct job job = a_job();
+	uint8_t taken[1 << 20] = { 0 };
+	uint64_t last = 0, far = 0;
+	struct shape s;
+
+	(void) state;
+	job.footprint = sizeof(taken);
+	job.chunk_bytes = 1000;
+	job.sizes[0] = 4000;
+	job.batches[0] = 48;
+	assert_int_equal(job_validate(&job), 0);
+	assert_int_equal(job_buffer(&job), job.footprint);
+	shape_of(&job, 4000, 48, &s);
+	assert_int_equal(s.turns, 256 / 48);
+	assert_int_equal(job_most_pieces(&job), s.turns * 48 * 4);
+	for (uint32_t piece = 0; piece < shape_all_pieces(&s); piece++) {
+		uint64_t at = shape_piece_offset(&s, piece);
+
+		for (uint64_t k = 0; k < shape_piece_size(&s, piece); k++)
+			assert_int_equal(taken[at + k]++, 0);
+		far += at > last + 8192 || at + 8192 < last;
+		last = at;
+	}
+	assert_true(far > shape_all_pieces(&s) / 5);
+	assert_int_equal(shape_place(&s, s.turns * UINT64_C(48)), 0);
+	assert_int_equal(shape_place(&s, s.turns * UINT64_C(48) + 50), 50);
+}
+
+static void test_a_footprint_holds_a_batch(void **state) {
+	struct job least = a_job(), less = a_job(), none = a_job(), both = a_job();
+
+	(void) state;
+	least.sizes[0] = less.sizes[0] = none.sizes[0] = both.sizes[0] = 64;
+	least.batches[0] = less.batches[0] = both.batches[0] = 33;
+	none.batches[0] = 1;
+	least.footprint = both.footprint = 4096; /* of a power of two many places */
+	less.footprint = 4095;
+	none.footprint = 63;
+	both.stride_bytes = 64;
+	assert_int_equal(job_validate(&least), 0);
+	assert_int_equal(job_validate(&less), -EINVAL);
+	assert_non_null(strstr(failure_text(), "--footprint 4095 has no places for a --batch of 33"));
+	failure_reset();
+	assert_int_equal(job_validate(&none), -EINVAL);
+	failure_reset();
+	assert_int_equal(job_validate(&both), -EINVAL);
+	assert_non_null(strstr(failure_text(), "leave --buffer and --stride out"));
+	failure_reset();
 }
 
 static void test_a_footprint_holds_a_message_of_each_queue_pair(void **state) {
@@ -319,6 +371,8 @@ int main(void) {
 		cmocka_unit_test(test_pieces_are_as_asked_or_larger_where_there_would_be_too_many),
 		cmocka_unit_test(test_the_buffer_is_what_the_largest_batch_takes),
 		cmocka_unit_test(test_a_footprint_is_used_in_a_scattered_order),
+		cmocka_unit_test(test_transfers_are_scattered_over_a_footprint),
+		cmocka_unit_test(test_a_footprint_holds_a_batch),
 		cmocka_unit_test(test_a_footprint_holds_a_message_of_each_queue_pair),
 		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
 		cmocka_unit_test(test_a_side_may_have_fewer_devices),

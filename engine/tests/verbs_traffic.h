@@ -27,7 +27,7 @@ static inline void close_pair(void) {
 }
 
 static inline void lend_all(enum role role) {
-	for (uint32_t slot = 0; op_takes_receive(pair.job.op) && slot < pair.ends[role].arena.slots; slot++)
+	for (uint32_t slot = 0; op_takes_receive(pair.job.op) && slot < pair.ends[role].arena.window; slot++)
 		assert_int_equal(pair.backend->post_receive(pair.ends[role].session, slot,
 							    pair.ends[role].arena.slot_bytes), 0);
 }

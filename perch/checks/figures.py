@@ -66,9 +66,11 @@ _RATE = ("has.params.rate", "params.rate.asked", "params.rate.unit")
 #: Of some kinds more: names of params.
 _TERMS_OF = {
     "sum": ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks"),
-    "rate": ("batch", "threads", "cq_moderation", "inline_bytes", "footprint_bytes"),
+    "rate": ("batch", "threads", "cq_moderation", "inline_bytes"),
 }
-_MORE = tuple(dict.fromkeys(name for names in _TERMS_OF.values() for name in names))
+#: Of every kind, after those.
+_LAST = ("footprint_bytes",)
+_MORE = tuple(dict.fromkeys(name for names in (*_TERMS_OF.values(), _LAST) for name in names))
 
 #: Columns that keys and terms are made of.
 KEY_COLUMNS = (
@@ -129,7 +131,8 @@ def _terms(row: dict[str, Any]) -> str:
         words["rate"] = f"{'null' if asked is None else _word(asked)}{unit or 'null'}"
     if row["params.relaxed_ordering"]:  # off where a baseline does not say it
         words["relaxed_ordering"] = True
-    words |= {name: row[f"params.{name}"] for name in _TERMS_OF.get(words["kind"], ())}
+    more = (*_TERMS_OF.get(words["kind"], ()), *_LAST)
+    words |= {name: row[f"params.{name}"] for name in more}
     return " ".join(f"{name}={_word(value)}" for name, value in words.items() if value is not None)
 
 

@@ -113,6 +113,7 @@ def memory_wants(test: SuiteTest) -> Iterator[Want]:
     yield Want("memory", tx if tx == rx else "mixed", optional=True)
     if not any(where and where.startswith("huge:") for where in found):
         yield Want("huge", 0, optional=True)
+    yield Want("footprint_bytes", count(test, "footprint") or 0)
 
 
 def _rate_wants(test: SuiteTest) -> Iterator[Want]:

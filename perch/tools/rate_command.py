@@ -84,7 +84,6 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield from warmup_wants(test)
     yield Want("clock", test.get("clock", "monotonic"), test.get("clock") is None)
     yield from _queue_wants(test)
-    yield Want("footprint_bytes", count(test, "footprint") or 0)
     yield from memory_wants(test)
     yield from place_wants(test)
     yield from lane_wants(test, ends)

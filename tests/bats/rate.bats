@@ -79,6 +79,43 @@ refused() {
   refused "--footprint 64: at least 256 bytes, a message of each of --queue-pairs 4" --footprint 64 --queue-pairs 4
 }
 
+@test "lat, bw and transfer have a footprint, too, and every byte is found where it belongs" {
+  perch_serve
+  local op kind
+  for kind in lat bw transfer; do
+    op=write
+    if [ "$kind" != transfer ]; then op=send; fi
+    run_apart 0 "$PERCH" "$kind" 127.0.0.1 --port "$PORT" --completion event --json --op "$op" --size 1000 \
+      --iterations 3000 --warmup 5 --footprint 1M --verify
+    jq -s . <<<"$output" >out.json
+    assert_json out.json '.[0] | .params.footprint_bytes == 1048576 and .integrity.bad_bytes == 0
+      and .integrity.checked_bytes >= 3000 * 1000'
+    run_apart 3 "$PERCH" "$kind" 127.0.0.1 --port "$PORT" --op "$op" --footprint 512G
+    assert_said "available; lower --footprint"
+  done
+  run_apart 2 "$PERCH" bw 127.0.0.1 --port 1 --backend null --footprint 1M
+  assert_said "--footprint: the null backend does not have it; give --backend tcp, verbs, ofi or cxi"
+  run_apart 2 "$PERCH" lat 127.0.0.1 --port 1 --size 4K --footprint 4095
+  assert_said "--footprint 4095: at least 4096 bytes, one message of the largest --size"
+  run_apart 2 "$PERCH" bw 127.0.0.1 --port "$PORT" --size 4K --footprint 64K --verify
+  assert_said "has 16 places of 4096 bytes, and 64 are needed"
+}
+
+@test "libfabric's writes, reads and atomics over a footprint are checked, too" {
+  if ! "$PERCH" --version | grep -q ofi; then skip "no libfabric"; fi
+  perch_serve
+  local op kind
+  for op in send write read fetch-add compare-swap; do
+    for kind in lat bw; do
+      run_apart 0 "$PERCH" "$kind" 127.0.0.1 --port "$PORT" --backend ofi --provider tcp --completion event --json \
+        --op "$op" --size 64 --iterations 1500 --warmup 5 --footprint 64K --verify
+      jq -s . <<<"$output" >out.json
+      assert_json out.json '.[0] | .params.footprint_bytes == 65536 and .integrity.bad_bytes == 0
+        and .integrity.checked_bytes >= 1500 * 64'
+    done
+  done
+}
+
 @test "the table has the rate in millions of messages a second" {
   perch_serve
   run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --completion event --iterations 640 --warmup 0

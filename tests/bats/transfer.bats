@@ -53,7 +53,7 @@ refused() {
   perch_serve
   transfer_json --size 4K --iterations 10 --warmup 300ms
   assert_json out.json 'all(.[]; .transfer.batches == 10 and .params.warmup_s == 0.3) and .[0].path.claimed_bytes > 11 * 4096'
-  transfer_json --devices lo,lo --server-devices lo,lo --size 4K --batch 16 --iterations 50 --queue-pairs 2
+  transfer_json --devices lo,lo --server-devices lo,lo --size 4K --batch 16 --iterations 50 --warmup 10 --queue-pairs 2
   assert_json out.json 'map([.kind, .transfer.pair, .transfer.pairs]) == [["transfer", 0, 2], ["transfer", 1, 2], ["sum", null, 2]]'
   assert_json out.json 'all(.[]; .status == "ok" and .op == "write" and .definition == "batch_completion" and .completion_level == "delivery"
     and .params.batch == 16 and .params.devices == 2 and .params.threads == 2 and .params.queue_pairs == 2 and .params.session

@@ -118,10 +118,11 @@ def test_a_rate_that_its_bytes_deny_or_that_is_missing_is_an_error(rate: bytes) 
 
 
 def terms(**params: Any) -> str:
+    kind = params.pop("kind", "rate")
     stated = {
         "schema": "perch.record/2", "run": "r", "flow": "t/a/b/0/1", "test": "t", "repeat": 1,
         "rail": 0, "scope": "software", "status": "ok", "tool": {"name": "perch"},
-        "client": {"host": "a"}, "server": {"host": "b"}, "kind": "rate", "op": "write",
+        "client": {"host": "a"}, "server": {"host": "b"}, "kind": kind, "op": "write",
         "params": STATED["params"] | params, "bandwidth": {"messages_per_s": 5e6},
     }  # fmt: skip
     record = msgspec.convert(stated, Record)
@@ -133,6 +134,10 @@ def test_rates_of_another_load_are_not_compared() -> None:
     for name, other in {"threads": 2, "batch": 1, "cq_moderation": 1, "inline_bytes": 64,
                         "footprint_bytes": 1 << 30}.items():  # fmt: skip
         assert (figures.unlike(terms(), terms(**{name: other})) or "").startswith(f"{name}: ")
+    # every kind has a footprint
+    for kind in ("latency", "bandwidth", "sum"):
+        odd = figures.unlike(terms(kind=kind), terms(kind=kind, footprint_bytes=1 << 30))
+        assert odd == "footprint_bytes: none and 1073741824"
     # a baseline of an earlier engine had it off, whether its records say so or not
     relaxed = figures.unlike(terms(relaxed_ordering=False), terms(relaxed_ordering=True))
     assert relaxed == "relaxed_ordering: none and true"

@@ -145,14 +145,14 @@ static int run_phase(struct client *c, uint64_t size, bool warmup, uint64_t dura
 	if (e < 0)
 		return e;
 	/* The server may send as soon as it has answered START: what finds no receive then is delayed, or lost. */
-	e = c->job.bidirectional && op_takes_receive(c->job.op) ? run_lend_all(r, run_receives(&c->job, r->arena.slots))
-								: 0;
+	if (c->job.bidirectional && op_takes_receive(c->job.op))
+		e = run_lend_all(r, run_receives(&c->job, r->arena.window));
 	if (e == 0)
 		e = phase_to_json(&r->phase, &start);
 	if (e == 0)
 		e = control_send(c->lead.control, FRAME_START, start);
 	if (e == 0)
-		e = control_expect(c->lead.control, FRAME_STARTED, c->job.timeout_ns, NULL);
+		e = control_expect(c->lead.control, FRAME_STARTED, verify_patience(r), NULL);
 	if (e < 0)
 		return e;
 	(void) clock_gettime(CLOCK_REALTIME, &ret->started);

@@ -61,7 +61,7 @@ static int stalled(struct transfer *x) {
 static int supervise(struct transfer *x) {
 	struct pollfd p[2] = { { .fd = x->done_fd, .events = POLLIN }, { .fd = x->control->fd, .events = POLLIN } };
 	const bool hears = !(x->job.verify && x->job.op == OP_WRITE);
-	const uint64_t patience_ns = transfer_patience(x);
+	const uint64_t patience_ns = transfer_patience(x, 1);
 	uint64_t progress = 0, progress_ns = monotonic_ns(), ended;
 	int e = 0;
 
@@ -168,7 +168,7 @@ static int run_phase(struct leader *l) {
 	e = control_send(x->control, FRAME_START, json_pack("{s:I, s:I}", "size", (json_int_t) x->shape.size, "batch",
 							    (json_int_t) x->shape.batch));
 	if (e == 0)
-		e = control_expect(x->control, FRAME_STARTED, transfer_patience(x), NULL);
+		e = control_expect(x->control, FRAME_STARTED, transfer_patience(x, x->shape.turns), NULL);
 	if (e == 0)
 		e = run_part(l, true);
 	(void) clock_gettime(CLOCK_REALTIME, &l->started);

@@ -40,7 +40,7 @@ static int serve_phase(struct run *r, const json_t *start) {
 	if (e < 0)
 		return e;
 	run_begin(r);
-	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : run_receives(r->job, r->arena.slots)) : 0;
+	e = receives ? run_lend_all(r, r->job->kind == KIND_LATENCY ? 2 : run_receives(r->job, r->arena.window)) : 0;
 	if (e < 0)
 		return e;
 	e = control_send(r->control, FRAME_STARTED, NULL);

@@ -306,6 +306,16 @@ static int validate_queues(const struct job *job) {
 	return 0;
 }
 
+/* Lanes have more to hold: job_transfer.c. */
+static int validate_footprint(const struct job *job) {
+	const uint64_t least = place_bytes(job_largest_size(job));
+
+	if (job->footprint && job->footprint < least)
+		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, one message of the largest "
+			       "--size", (unsigned long long) job->footprint, (unsigned long long) least);
+	return 0;
+}
+
 static int validate_sizes(const struct job *job) {
 	if (job->n_sizes == 0 || job->n_sizes > JOB_SIZES_MAX)
 		return failure(-EINVAL, EXIT_USAGE, "a job has 1 to %d sizes", JOB_SIZES_MAX);
@@ -478,8 +488,14 @@ int job_validate(const struct job *job) {
 		r = validate_places(job);
 	if (r < 0)
 		return r;
-	r = job->kind == KIND_TRANSFER ? job_validate_transfer(job, b)
-	    : job->kind == KIND_RATE   ? job_validate_rate(job, b)
-				       : validate_queues(job);
+	if (job->kind == KIND_TRANSFER)
+		r = job_validate_transfer(job, b);
+	else if (job->kind == KIND_RATE)
+		r = job_validate_rate(job, b);
+	else {
+		r = validate_queues(job);
+		if (r == 0)
+			r = validate_footprint(job);
+	}
 	return r < 0 ? r : memory_validate(job, b);
 }

@@ -11,6 +11,7 @@
 #include "base/atomic_word.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "places.h"
 
 enum op {
 	OP_SEND,
@@ -132,6 +133,7 @@ enum {
 #define JOB_HUGE_2M (UINT64_C(2) << 20)
 #define JOB_HUGE_1G (UINT64_C(1) << 30)
 
+#define JOB_FOOTPRINT_MAX (UINT64_C(1) << 40)  /* 1 TiB: no host that is tested has so much memory */
 #define JOB_SIZE_MAX UINT64_C(4294967295)       /* 4 GiB - 1: the largest message of CXI (cxi_send_lat(1)) */
 
 /* Options of verbs. */
@@ -207,6 +209,8 @@ struct job {
 	 * "host", "huge:2M", "cuda:0"
 	 */
 	char tx_memory[JOB_NAME_MAX], rx_memory[JOB_NAME_MAX];
+	/* bytes of each buffer, over which messages are scattered; 0: as many as they need, side by side */
+	uint64_t footprint;
 	bool bounce;                            /* a GPU's memory is copied through host memory, message by message */
 	/* of OP_ATOMIC_OP, OP_FETCH_ATOMIC and OP_COMPARE_ATOMIC; else ATOMIC_NONE */
 	enum atomic_op atomic_op;
@@ -234,7 +238,6 @@ struct job {
 	uint64_t chunk_bytes;                   /* larger transfers go in pieces of so much; 0: whole */
 	uint32_t max_chunks;                    /* no transfer is cut into more: then the pieces are larger */
 	uint32_t threads;                       /* of the initiator; 0: one for each pair of devices */
-	uint64_t footprint;                     /* KIND_RATE: bytes of each thread's buffer; 0: as many as it needs */
 
 	/* Where each end works (placement.h): "auto", "off", CPUs, a NUMA node; empty: auto, or as the server says */
 	char cpu[JOB_CPUS_TEXT], server_cpu[JOB_CPUS_TEXT];
@@ -381,18 +384,23 @@ static inline uint32_t job_flows(const struct job *job) {
 /* Writes the devices of a lane's two ends into job->device and job->server_device, in a lane's own copy of the job. */
 void job_for_lane(const struct job *job, uint32_t lane, struct job *ret);
 
-/* How the batches of one size are laid out, and cut. A transfer lies at `stride` bytes from the one before it. */
+/*
+ * How the batches of one size are laid out, and cut. With --footprint each batch of a turn has places of its own, and
+ * transfers are numbered through all of them; else every batch has the same ones.
+ */
 struct shape {
-	uint64_t size, stride;          /* bytes */
+	uint64_t size;                  /* bytes */
+	struct places places;           /* of transfers */
 	uint64_t chunk;                 /* bytes of a piece; a transfer's last may have fewer */
 	uint32_t chunks;                /* pieces of a transfer */
 	uint32_t batch;                 /* transfers */
+	uint32_t turns;                 /* batches until the first one's places are used again */
 };
 
 void shape_of(const struct job *job, uint64_t size, uint32_t batch, struct shape *ret);
 
 static inline uint64_t shape_span(const struct shape *s) {
-	return (s->batch - 1) * s->stride + s->size;
+	return (s->batch - 1) * s->places.stride + s->size;
 }
 
 /* Payload of a batch. */
@@ -404,9 +412,18 @@ static inline uint64_t shape_pieces(const struct shape *s) {
 	return (uint64_t) s->batch * s->chunks;
 }
 
-/* Pieces are numbered through the batch: transfer by transfer. */
+/* Of all batches of a turn; numbered transfer by transfer, as are the pieces of a batch. */
+static inline uint64_t shape_all_pieces(const struct shape *s) {
+	return shape_pieces(s) * s->turns;
+}
+
+/* The place of a transfer, by its number in the whole phase. */
+static inline uint32_t shape_place(const struct shape *s, uint64_t transfer) {
+	return (uint32_t) (transfer % (s->batch * s->turns));
+}
+
 static inline uint64_t shape_piece_offset(const struct shape *s, uint32_t piece) {
-	return piece / s->chunks * s->stride + piece % s->chunks * s->chunk;
+	return place_in_region(&s->places, piece / s->chunks) + piece % s->chunks * s->chunk;
 }
 
 static inline uint64_t shape_piece_size(const struct shape *s, uint32_t piece) {
@@ -417,23 +434,8 @@ static inline uint64_t shape_piece_size(const struct shape *s, uint32_t piece) {
 uint32_t job_rate_slots(const struct job *job);
 uint32_t job_rate_depth(const struct job *job);
 
-/*
- * KIND_RATE: where the messages of a queue pair lie. With --footprint the places are taken in a pseudo-random order,
- * else as they follow each other.
- */
-struct places {
-	uint32_t n;                     /* messages that have memory of their own */
-	uint32_t factor, mask;          /* place i is number i * factor & mask of the region: each once */
-	uint64_t stride;                /* bytes from one to the next */
-	uint64_t region;                /* bytes from those of one queue pair to those of the next */
-};
-
+/* KIND_RATE: where the messages of a queue pair lie. */
 void job_rate_places(const struct job *job, struct places *ret);
-
-/* From the beginning of the buffer; `place` is below n. */
-static inline uint64_t place_offset(const struct places *p, uint32_t queue_pair, uint32_t place) {
-	return queue_pair * p->region + (place * p->factor & p->mask) * p->stride;
-}
 
 /* The most pieces, and the most bytes, that any batch of the job has, or that a lane of a message rate has. */
 uint64_t job_most_pieces(const struct job *job);

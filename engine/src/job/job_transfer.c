@@ -109,11 +109,17 @@ void shape_of(const struct job *job, uint64_t size, uint32_t batch, struct shape
 		chunk = MIN(MAX(job->chunk_bytes, (size + job->max_chunks - 1) / job->max_chunks), size);
 	*ret = (struct shape) {
 		.size = size,
-		.stride = job->stride_bytes ? job->stride_bytes : size,
+		.places = { .n = batch, .factor = 1, .mask = UINT32_MAX,
+			    .stride = job->stride_bytes ? job->stride_bytes : size },
 		.chunk = chunk,
 		.chunks = (uint32_t) ((size + chunk - 1) / chunk),
 		.batch = batch,
+		.turns = 1,
 	};
+	if (!job->footprint)
+		return;
+	places_scatter(job->footprint, size, JOB_PIECES_MAX / ret->chunks, &ret->places);
+	ret->turns = MAX(ret->places.n / batch, 1u);
 }
 
 /* The most of something that any batch of the job has. */
@@ -135,41 +141,8 @@ static uint64_t most(const struct job *job, uint64_t (*of)(const struct shape *)
  */
 #define RATE_BUFFER (UINT64_C(1) << 20)
 
-/* A cache line of every server processor that has an RDMA card, and those of half a page. */
-enum { LINE_BYTES = 64, FAR_LINES = 32 };
-
-/*
- * 2^32 divided by the golden ratio. Multiples of that part of a power of two, if it is odd, are all numbers below it,
- * and neighbours are far apart (Knuth, The Art of Computer Programming, volume 3, section 6.4).
- */
-#define GOLDEN UINT64_C(2654435769)
-
 uint32_t job_rate_depth(const struct job *job) {
 	return job->outstanding - job->outstanding % job->batch;
-}
-
-/* Cache lines of the largest message. */
-static uint64_t message_lines(const struct job *job) {
-	return (job_largest_size(job) + LINE_BYTES - 1) / LINE_BYTES;
-}
-
-/*
- * As many places as the region and the pieces of a job allow. Far ones are an odd number of cache lines apart:
- * at half a page, or pages, most would fall on the same sets of a cache.
- */
-static void scatter(const struct job *job, struct places *ret) {
-	const uint64_t region = job->footprint / job->queue_pairs / LINE_BYTES, message = message_lines(job);
-	uint64_t lines;
-
-	*ret = (struct places) { .n = 1, .region = region * LINE_BYTES };
-	while (2 * ret->n <= JOB_PIECES_MAX / job->queue_pairs && 2 * ret->n * message <= region)
-		ret->n *= 2;
-	ret->mask = ret->n - 1;
-	ret->factor = (uint32_t) (ret->n * GOLDEN >> 32) | 1;
-	lines = region / ret->n;
-	if (lines >= FAR_LINES && lines % 2 == 0 && lines > message)
-		lines--;
-	ret->stride = lines * LINE_BYTES;
 }
 
 void job_rate_places(const struct job *job, struct places *ret) {
@@ -177,7 +150,7 @@ void job_rate_places(const struct job *job, struct places *ret) {
 	uint64_t lists = MAX(RATE_BUFFER / (job->batch * size), UINT64_C(1));
 
 	if (job->footprint) {
-		scatter(job, ret);
+		places_scatter(job->footprint / job->queue_pairs, size, JOB_PIECES_MAX / job->queue_pairs, ret);
 		return;
 	}
 	*ret = (struct places) { .n = (uint32_t) MIN(lists * job->batch, (uint64_t) job_rate_depth(job)), .factor = 1,
@@ -193,7 +166,7 @@ uint32_t job_rate_slots(const struct job *job) {
 }
 
 uint64_t job_most_pieces(const struct job *job) {
-	return job->kind == KIND_RATE ? (uint64_t) job_rate_slots(job) * job->queue_pairs : most(job, shape_pieces);
+	return job->kind == KIND_RATE ? (uint64_t) job_rate_slots(job) * job->queue_pairs : most(job, shape_all_pieces);
 }
 
 /* No overflow: 2^15 transfers, each at a distance of at most 2^40 (validate_buffer()). */
@@ -204,7 +177,7 @@ static uint64_t largest_span(const struct job *job) {
 uint64_t job_buffer(const struct job *job) {
 	struct places p;
 
-	if (job->kind == KIND_RATE && job->footprint)
+	if (job->footprint)
 		return job->footprint;
 	if (job->kind == KIND_RATE) {
 		job_rate_places(job, &p);
@@ -323,6 +296,27 @@ static int validate_buffer(const struct job *job) {
 	return 0;
 }
 
+/* All of a batch are under way at once, and each has memory of its own. */
+static int validate_scattered(const struct job *job) {
+	struct shape s;
+
+	if (!job->footprint)
+		return 0;
+	if (job->buffer_bytes || job->stride_bytes)
+		return failure(-EINVAL, EXIT_USAGE, "--footprint scatters transfers over a buffer of its own; "
+			       "leave --buffer and --stride out");
+	for (size_t i = 0; i < job->n_sizes; i++)
+		for (size_t k = 0; k < job->n_batches; k++) {
+			shape_of(job, job->sizes[i], job->batches[k], &s);
+			if (job->footprint < place_bytes(s.size) || s.places.n < s.batch)
+				return failure(-EINVAL, EXIT_USAGE, "--footprint %llu has no places for a --batch of "
+					       "%u transfers of %llu bytes; raise it, or lower --size or --batch",
+					       (unsigned long long) job->footprint, s.batch,
+					       (unsigned long long) s.size);
+		}
+	return 0;
+}
+
 int job_validate_transfer(const struct job *job, const struct backend_facts *b) {
 	int r;
 
@@ -336,6 +330,8 @@ int job_validate_transfer(const struct job *job, const struct backend_facts *b) 
 	r = validate_pairs(job, b);
 	if (r == 0)
 		r = validate_batches(job);
+	if (r == 0)
+		r = validate_scattered(job);
 	return r < 0 ? r : validate_buffer(job);
 }
 
@@ -358,11 +354,11 @@ static int validate_lists(const struct job *job) {
 }
 
 static int validate_footprint(const struct job *job) {
-	const uint64_t least = message_lines(job) * LINE_BYTES * job->queue_pairs;
+	const uint64_t least = place_bytes(job_largest_size(job)) * job->queue_pairs;
 
-	if (job->footprint && (job->footprint < least || job->footprint > SPAN_MAX))
+	if (job->footprint && job->footprint < least)
 		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, a message of "
-			       "each of --queue-pairs %u; at most 1 TiB", (unsigned long long) job->footprint,
+			       "each of --queue-pairs %u", (unsigned long long) job->footprint,
 			       (unsigned long long) least, job->queue_pairs);
 	return 0;
 }

@@ -93,7 +93,7 @@ static int set_stride(struct job *job, const char *value) {
 static int set_footprint(struct job *job, const char *value) {
 	int r = parse_size(value, &job->footprint);
 
-	return r == 0 && job->footprint == 0 ? -ERANGE : r;
+	return r == 0 && (job->footprint == 0 || job->footprint > JOB_FOOTPRINT_MAX) ? -ERANGE : r;
 }
 
 static int set_chunk(struct job *job, const char *value) {
@@ -536,11 +536,13 @@ const struct option_entry job_members[] = {
 	{ .name = "huge", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set_job = set_huge, .of_job = true,
 	  .choices = huge_words },
-	{ .name = "footprint", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = FOR(RATE),
-	  .help = "Buffer of each thread at each end; its queue pairs share it, and take places in a pseudo-random "
-		  "order.", .fallback = "as much as the outstanding messages need", .type = OPTION_CUSTOM,
-	  .set_job = set_footprint, MEMBER(footprint),
-	  .accepts = "bytes, at least a message for each queue pair, such as 1G" },
+	{ .name = "footprint", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
+	  .backends = ~ON(NULL),
+	  .help = "Scatter the messages over a buffer of SIZE, in a pseudo-random order. lat and bw have one for each "
+		  "direction, transfer and rate one for each thread.",
+	  .fallback = "as much as the outstanding messages need", .type = OPTION_CUSTOM,
+	  .set_job = set_footprint, MEMBER(footprint), .min = 1, .max = JOB_FOOTPRINT_MAX,
+	  .accepts = "bytes, from a message for each queue pair to 1024G, such as 1G" },
 	{ .name = "bounce", .section = SECTION_MEMORY, .commands = MEASURE,
 	  .help = "Copy each message of a GPU through host memory; the copy is part of the measured time.",
 	  .type = OPTION_FLAG, MEMBER(bounce) },

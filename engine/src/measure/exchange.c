@@ -174,7 +174,7 @@ static int hear_address(struct run *r, struct address *ret, struct peer *ret_pee
 	struct placed placed = { .why = PLACED };
 	int e, notify, service = -1, vni = -1, idc = -1, ll = -1;
 
-	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns, &payload);
+	e = control_expect(r->control, FRAME_ADDRESS, r->job->timeout_ns + arena_takes(&r->arena), &payload);
 	if (e < 0)
 		return e;
 	e = json_unpack(payload, "{s:s, s:s, s:s, s:s, s:b, s?s, s?s, s?i, s?i, s?o, s?b, s?b, s:o!}", "address",

@@ -51,6 +51,17 @@ bool run_is_to_stop(void) {
 	return atomic_load_explicit(&stop_ns, memory_order_relaxed) != 0;
 }
 
+static int open_memory(struct run *r) {
+	const struct job *job = r->job;
+	const struct memory_kind kinds[] = { job_tx_memory(job), job_rx_memory(job) };
+	const uint64_t size = job_largest_size(job);
+	/* An echo needs a second place for the next message while it answers the first. */
+	const uint32_t window = r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u);
+
+	return job->footprint ? arena_open_scattered(&r->arena, job->footprint, size, window, job->verify, kinds)
+			      : arena_open(&r->arena, size, window, job->verify, kinds);
+}
+
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
 	const struct job *job = arguments->job;
 	struct open_arguments a = *arguments;
@@ -74,15 +85,12 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 		e = place_sit(&place, 0, 0);
 	if (e < 0)
 		return e;
-	/* An echo needs a second place for the next message while it answers the first. */
-	e = arena_open(&r->arena, job_largest_size(job),
-		       r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u), job->verify,
-		       (const struct memory_kind[]) { job_tx_memory(job), job_rx_memory(job) });
+	e = open_memory(r);
 	if (e < 0)
 		return e;
 	r->placed = place_say(&place, 0, &r->arena);
 	r->busy = calloc(r->arena.slots, sizeof(*r->busy));
-	r->lent = calloc(r->arena.slots, sizeof(*r->lent));
+	r->lent = calloc(r->arena.window, sizeof(*r->lent));
 	r->arrivals = calloc(job->queue_pairs, sizeof(*r->arrivals));
 	r->words = calloc(r->arena.slots, sizeof(*r->words));
 	if (!r->busy || !r->lent || !r->arrivals || !r->words)
@@ -189,7 +197,6 @@ int run_lend_again(struct run *r, uint32_t slot, int error) {
 		error = r->backend->post_receive(r->session, slot, r->arena.slot_bytes);
 	if (error >= 0)
 		return 0;
-	r->lent[slot] = false;
 	return failure(error, EXIT_INTERNAL, "cannot post a receive of %llu bytes: %s",
 		       (unsigned long long) r->arena.slot_bytes, strerror(-error));
 }
@@ -201,6 +208,7 @@ int run_lend_all(struct run *r, uint32_t n) {
 		e = r->lent[slot] ? 0 : run_lend(r, slot);
 		if (e < 0)
 			return e;
+		r->lent[slot] = true;
 	}
 	return 0;
 }
@@ -410,7 +418,7 @@ int run_wait_peer(struct run *r, enum frame_type type) {
 		n = run_completions(r, c, true);
 		for (int i = 0; i < n; i++) {
 			/* Where messages get lost, they may also come late, when they were counted as lost. */
-			if (c[i].kind == COMPLETION_RECEIVE && r->session->lossy && run_lend(r, c[i].slot) == 0)
+			if (c[i].kind == COMPLETION_RECEIVE && r->session->lossy && run_lend_next(r, c[i].slot) == 0)
 				continue;
 			if (c[i].kind == COMPLETION_RECEIVE)
 				return failure(-EPROTO, EXIT_PEER, "%s sent more messages than it announced",

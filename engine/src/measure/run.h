@@ -137,7 +137,7 @@ struct run {
 	void (*on_interval)(struct run *r, json_t *interval);   /* client: prints the line; NULL: none */
 
 	bool *busy;                     /* transmit slots whose work is not complete; slots are taken in turn */
-	bool *lent;                     /* receive slots that the backend holds; they outlive a phase */
+	bool *lent;                     /* receives that the backend holds, by slot % window; they outlive a phase */
 	bool checked;                   /* the peer has answered our CHECK */
 	uint64_t *words;                /* --verify of atomics: what a slot's word at the target is by now */
 	uint64_t *arrivals;             /* --verify: messages received in this phase, lost ones included, by channel */
@@ -195,10 +195,10 @@ int run_lend_all(struct run *r, uint32_t n);
  * so one receive fewer than it has slots is enough (--outstanding holds a turn of all of them). A shared receive queue
  * has but one number for all, which may be --outstanding messages apart: backend.slots leaves room for both.
  */
-static inline uint32_t run_receives(const struct job *job, uint32_t slots) {
+static inline uint32_t run_receives(const struct job *job, uint32_t window) {
 	if (!job->verify || job->op != OP_WRITE_IMM)
-		return slots;
-	return slots - (job->verbs.srq ? 2 : 1) * job->outstanding;
+		return window;
+	return window - (job->verbs.srq ? 2 : 1) * job->outstanding;
 }
 int run_lend_again(struct run *r, uint32_t slot, int error);
 
@@ -206,8 +206,14 @@ int run_lend_again(struct run *r, uint32_t slot, int error);
 static inline int run_lend(struct run *r, uint32_t slot) {
 	int e = r->backend->post_receive(r->session, slot, r->arena.slot_bytes);
 
-	r->lent[slot] = true;
 	return likely(e >= 0) ? 0 : run_lend_again(r, slot, e);
+}
+
+/* What has come in `slot` is done with: lends the next place of this receive, which without --footprint is the same. */
+static inline int run_lend_next(struct run *r, uint32_t slot) {
+	const uint32_t next = slot + r->arena.window;
+
+	return run_lend(r, next < r->arena.slots ? next : next - r->arena.slots);
 }
 
 /* Says FINISH {count} or RECEIVED {count}. */
@@ -261,6 +267,7 @@ int bandwidth_server(struct run *r);
 /* run_verify.c: what to check where. Negative, where an int: the GPU's memory could not be read or written (said). */
 /* both, before the peer may begin its part of a phase */
 int verify_prepare(struct run *r);
+uint64_t verify_patience(const struct run *r);  /* ns within which the peer has prepared: --timeout, and its filling */
 /* writes that nobody sees arrive: the client asks for a check */
 bool verify_is_deferred(const struct run *r);
 int verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *work);

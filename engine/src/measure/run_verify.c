@@ -66,6 +66,12 @@ static void fill_target(struct run *r, uint32_t slot, uint8_t *at) {
 	r->words[slot] = word;
 }
 
+uint64_t verify_patience(const struct run *r) {
+	const bool fills = r->job->verify && !op_takes_receive(r->job->op);
+
+	return r->job->timeout_ns + (fills ? verify_takes(r->arena.slots * r->phase.size) : 0);
+}
+
 int verify_prepare(struct run *r) {
 	const struct arena *a = &r->arena;
 	const struct job *job = r->job;
@@ -222,7 +228,7 @@ int verify_answer(struct run *r, json_t *payload) {
 	int e;
 
 	if (json_unpack(payload, "{s:I, s:I!}", "first", &first, "count", &count) < 0 || first < 0 || count < 0 ||
-	    count > (json_int_t) r->arena.slots || first > INT64_MAX - count)
+	    count > (json_int_t) r->arena.window || first > INT64_MAX - count)
 		return failure(-EPROTO, EXIT_PEER, "%s asked for an impossible check; refused", r->control->peer_name);
 	for (json_int_t i = first; i < first + count; i++) {
 		uint32_t slot = (uint32_t) ((uint64_t) i % r->arena.slots);

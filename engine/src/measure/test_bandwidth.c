@@ -64,7 +64,7 @@ static inline int take_completions(struct run *r, struct stream *s) {
 				return e;
 		}
 		r->outcome.received++;
-		e = run_lend(r, c[i].slot);
+		e = run_lend_next(r, c[i].slot);
 		if (unlikely(e < 0))
 			return e;
 	}
@@ -72,7 +72,8 @@ static inline int take_completions(struct run *r, struct stream *s) {
 }
 
 /*
- * Writes that nobody sees arrive are checked in rounds: all slots written, all complete, then looked at by the target.
+ * Writes that nobody sees arrive are checked in rounds: a window of slots written, all complete, then looked at by
+ * the target.
  */
 static int check_round(struct run *r, struct stream *s) {
 	uint64_t first = s->checked;
@@ -84,7 +85,7 @@ static int check_round(struct run *r, struct stream *s) {
 /* Whether there is room for `n` more, and nothing else stands before the next. */
 static inline bool may_post(const struct run *r, const struct stream *s, uint64_t n, bool deferred) {
 	return s->posted < s->limit && s->posted - s->completed + n <= r->job->outstanding &&
-	       !(deferred && s->posted - s->checked == r->arena.slots);
+	       !(deferred && s->posted - s->checked == r->arena.window);
 }
 
 /* A new list begins only when there is room for all of it; within one, for the next. */
@@ -98,7 +99,7 @@ static inline bool is_last(const struct run *r, const struct stream *s, bool def
 	uint64_t left = s->limit - s->posted;
 
 	if (deferred)
-		left = MIN(left, s->checked + r->arena.slots - s->posted);
+		left = MIN(left, s->checked + r->arena.window - s->posted);
 	return left <= s->turn && job_is_last(r->job, s->posted, left);
 }
 
@@ -181,7 +182,7 @@ static int send_loop(struct run *r, struct stream *s) {
 	int e, n;
 
 	while (!s->stopped || s->completed < s->posted) {
-		if (deferred && s->posted - s->checked == r->arena.slots && s->completed == s->posted) {
+		if (deferred && s->posted - s->checked == r->arena.window && s->completed == s->posted) {
 			e = check_round(r, s);
 			if (e < 0)
 				return e;

@@ -9,6 +9,14 @@
 #include "pace.h"
 #include "run.h"
 
+/* Two places at a time, so that an answer may still be in one while the next is lent. */
+enum { LATENCY_WINDOW = 2 };
+
+/* Places are taken in turn: two, or with --footprint some other power of two. */
+static inline uint32_t slot_of(const struct run *r, uint64_t message) {
+	return (uint32_t) message & (r->arena.slots - 1);
+}
+
 /* The backend is full: takes what is complete. Apart from post(), whose path it would lengthen for every message. */
 static __attribute__((noinline)) int make_room(struct run *r) {
 	struct completion c[RUN_COMPLETIONS];
@@ -93,13 +101,14 @@ static inline int exchange(struct run *r, const struct work *w, uint32_t *slot) 
 	if (!r->phase.half_round_trip)
 		return pending ? await(r, COMPLETION_LOCAL, slot) : 0;
 	/* Lends the place of the last answer again while this message is under way. */
-	if (!r->lent[*slot]) {
-		e = run_lend(r, *slot);
+	if (!r->lent[*slot % LATENCY_WINDOW]) {
+		e = run_lend_next(r, *slot);
 		if (unlikely(e < 0))
 			return e;
+		r->lent[*slot % LATENCY_WINDOW] = true;
 	}
 	e = await(r, COMPLETION_RECEIVE, slot);
-	r->lent[*slot] = false;
+	r->lent[*slot % LATENCY_WINDOW] = false;
 	return e;
 }
 
@@ -125,8 +134,7 @@ static int client_loop(struct run *r) {
 	uint64_t *const samples = r->outcome.samples;
 	t0 = clock_ticks(&r->clock);
 	for (i = 0; i < count; i++) {
-		/* Two places in turn, so that an answer may still be in one while the next is lent. */
-		w.slot = (uint32_t) (i % 2);
+		w.slot = slot_of(r, i);
 		e = take_slot(r, w.slot);
 		if (e < 0)
 			return e;
@@ -192,7 +200,7 @@ static int client_loop(struct run *r) {
 int latency_client(struct run *r) {
 	int e;
 
-	e = run_lend_all(r, r->phase.half_round_trip ? 2 : 0);
+	e = run_lend_all(r, r->phase.half_round_trip ? LATENCY_WINDOW : 0);
 	if (e < 0)
 		return e;
 	if (r->job->report_all && !r->phase.warmup) {
@@ -210,7 +218,7 @@ int latency_client(struct run *r) {
 
 /* Answers message `i`, which came in `slot`; the answer carries the same pattern. */
 static int answer(struct run *r, uint32_t slot, uint64_t i) {
-	struct work w = { .op = r->job->op, .slot = (uint32_t) (i % 2), .size = r->phase.size,
+	struct work w = { .op = r->job->op, .slot = slot_of(r, i), .size = r->phase.size,
 			  .notify = op_is_write(r->job->op) };
 	bool pending = false;
 	int e;
@@ -230,7 +238,7 @@ static int answer(struct run *r, uint32_t slot, uint64_t i) {
 		return e;
 	r->busy[w.slot] = pending;
 	/* Lent again only now: the answer is what the client waits for. */
-	return run_lend(r, slot);
+	return run_lend_next(r, slot);
 }
 
 int latency_server(struct run *r) {

@@ -45,7 +45,8 @@ struct lane {
 	struct session **sessions;      /* all of them; the first is the run's own */
 	uint16_t *channel_of;           /* by piece */
 	uint32_t n_channels, n_sessions;
-	uint32_t pieces, done;          /* of the batch under way */
+	uint32_t pieces, done;          /* of the batch under way, */
+	uint32_t first;                 /* whose first piece has this slot */
 	uint32_t depth;                 /* work requests of a channel */
 	bool busy;                      /* a batch is under way */
 	bool sleeps;
@@ -146,15 +147,13 @@ void *transfer_attend(void *thread);            /* the target's: makes progress 
  * transfer_verify.c. Where a lane verifies, its batches are checked one by one,
  * outside of what is timed. Negative: said.
  */
-/* target of reads, before a phase; initiator of writes, before a batch */
-int transfer_fill_source(struct lane *l);
-/* where the batch will land: the initiator of reads, before each */
-int transfer_poison(struct lane *l);
+int transfer_ready_target(struct lane *l);              /* the target, before a phase: all places */
+int transfer_ready_batch(struct lane *l);               /* the initiator, before each batch: its own */
 int transfer_check(struct lane *l, uint64_t sequence);  /* where it has landed */
 int transfer_ask(struct lane *l);                       /* initiator of writes: CHECK -> CHECKED */
 
-/* How long nothing may come: --timeout, and what filling and checking may take of the time. */
-uint64_t transfer_patience(const struct transfer *x);
+/* How long nothing may come: --timeout, and what filling and checking so many batches may take of the time. */
+uint64_t transfer_patience(const struct transfer *x, uint32_t batches);
 
 /* transfer_serve.c: the target, from the job on. Negative: said. */
 int transfer_serve(struct control *c, const struct job *job, const struct open_arguments *arguments);

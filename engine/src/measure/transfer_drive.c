@@ -36,7 +36,7 @@ static inline int post_channel(struct lane *l, struct channel *c) {
 
 		if (unlikely(l->resolves))
 			lane_resolve(l, c->next);
-		w.slot = c->next;
+		w.slot = l->first + c->next;
 		w.size = shape_piece_size(s, c->next);
 		w.flush = last;
 		w.more = !last;
@@ -57,7 +57,7 @@ static int begin_batch(struct lane *l) {
 	int e = 0;
 
 	if (job->verify)
-		e = job->op == OP_READ ? transfer_poison(l) : transfer_fill_source(l);
+		e = transfer_ready_batch(l);
 	if (e < 0)
 		return e;
 	l->done = 0;
@@ -84,6 +84,9 @@ static int end_batch(struct lane *l) {
 	if (l->job.verify)
 		e = l->op == OP_READ ? transfer_check(l, l->sequence) : transfer_ask(l);
 	l->sequence += x->shape.batch;
+	l->first += l->pieces;
+	if (l->first == shape_all_pieces(&x->shape))
+		l->first = 0;
 	if (!x->warming && l->batches == x->goal)
 		atomic_fetch_sub(&x->left, 1);
 	return e;
@@ -96,9 +99,11 @@ static inline int take_completions(struct lane *l, struct session *s) {
 	if (n <= 0)
 		return n;
 	for (int i = 0; i < n; i++) {
-		if (unlikely(c[i].kind != COMPLETION_LOCAL || c[i].slot >= l->pieces))
+		const uint32_t piece = c[i].slot - l->first;
+
+		if (unlikely(c[i].kind != COMPLETION_LOCAL || piece >= l->pieces))
 			return failure(-EPROTO, EXIT_PEER, "%s: a message came that no transfer has", l->job.backend);
-		l->channels[l->channel_of[c[i].slot]].under--;
+		l->channels[l->channel_of[piece]].under--;
 	}
 	l->done += (uint32_t) n;
 	lane_progress(l, (uint64_t) n);

@@ -128,7 +128,7 @@ static struct lane *lane_close(struct lane *l) {
 void lane_resolve(struct lane *l, uint32_t piece) {
 	const struct shape *s = &l->transfer->shape;
 	const struct transfer *x = l->transfer;
-	uint64_t offset = shape_piece_offset(s, piece);
+	uint64_t offset = shape_piece_offset(s, l->first + piece);
 	const struct lane *owner = NULL;
 
 	/* By its address, among all buffers of this end; then by its number, among the queue pairs. */
@@ -142,7 +142,7 @@ void lane_resolve(struct lane *l, uint32_t piece) {
 		const struct channel *c = owner->channels + i;
 
 		if (i == owner->channel_of[piece])
-			c->session->backend->lanes->place(c->session, piece, c->in_session, offset,
+			c->session->backend->lanes->place(c->session, l->first + piece, c->in_session, offset,
 							      shape_piece_size(s, piece));
 	}
 }
@@ -163,14 +163,31 @@ static void place_messages(struct lane *l, uint32_t channel) {
 						  l->transfer->shape.size);
 }
 
+/* Each has a run of neighbours of every batch, so that lists are long. */
+static void place_pieces(struct lane *l, uint32_t channel) {
+	const struct shape *s = &l->transfer->shape;
+	const uint64_t pieces = l->pieces;
+	struct channel *c = l->channels + channel;
+
+	c->first = (uint32_t) (pieces * channel / l->n_channels);
+	c->end = (uint32_t) (pieces * (channel + 1) / l->n_channels);
+	c->next = c->end;
+	c->under = 0;
+	for (uint32_t piece = c->first; l->run.role == ROLE_CLIENT && piece < c->end; piece++) {
+		l->channel_of[piece] = (uint16_t) channel;
+		for (uint32_t slot = piece; slot < shape_all_pieces(s); slot += l->pieces)
+			c->session->backend->lanes->place(c->session, slot, c->in_session, shape_piece_offset(s, slot),
+							      shape_piece_size(s, slot));
+	}
+}
+
 void lane_prepare(struct lane *l) {
 	const struct shape *s = &l->transfer->shape;
-	uint64_t pieces = shape_pieces(s);
 
-	l->pieces = (uint32_t) pieces;
+	l->pieces = (uint32_t) shape_pieces(s);
 	l->busy = false;
 	l->batches = l->moved_batches = l->sequence = 0;
-	l->done = 0;
+	l->done = l->first = 0;
 	atomic_store(&l->progress, 0);
 	l->integrity = (struct integrity) { .located = false };
 	if (l->run.total)
@@ -178,22 +195,11 @@ void lane_prepare(struct lane *l) {
 	for (uint32_t i = 0; i < l->n_sessions; i++)
 		if (l->backend->begin)
 			l->backend->begin(l->sessions[i], s->chunk);
-	for (uint32_t i = 0; l->job.kind == KIND_RATE && i < l->n_channels; i++)
-		place_messages(l, i);
-	for (uint32_t i = 0; l->job.kind != KIND_RATE && i < l->n_channels; i++) {
-		struct channel *c = l->channels + i;
-
-		/* Each a run of neighbours, so that lists are long. */
-		c->first = (uint32_t) (pieces * i / l->n_channels);
-		c->end = (uint32_t) (pieces * (i + 1) / l->n_channels);
-		c->next = c->end;
-		c->under = 0;
-		for (uint32_t piece = c->first; l->run.role == ROLE_CLIENT && piece < c->end; piece++) {
-			l->channel_of[piece] = (uint16_t) i;
-			c->session->backend->lanes->place(c->session, piece, c->in_session,
-							      shape_piece_offset(s, piece), shape_piece_size(s, piece));
-		}
-	}
+	for (uint32_t i = 0; i < l->n_channels; i++)
+		if (l->job.kind == KIND_RATE)
+			place_messages(l, i);
+		else
+			place_pieces(l, i);
 }
 
 static int open_lane(struct transfer *x, uint32_t number, const struct open_arguments *arguments) {

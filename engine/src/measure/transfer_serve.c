@@ -26,9 +26,7 @@ static int begin_phase(struct transfer *x, const json_t *start) {
 /* Sources of reads, and places of writes in which nothing stale may pass for new. */
 static int prepare(struct lane *l) {
 	lane_prepare(l);
-	if (!l->job.verify)
-		return 0;
-	return l->job.op == OP_READ ? transfer_fill_source(l) : transfer_poison(l);
+	return l->job.verify ? transfer_ready_target(l) : 0;
 }
 
 static int answer_check(struct transfer *x, const json_t *payload) {

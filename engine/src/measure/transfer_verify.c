@@ -5,7 +5,7 @@
  * its pattern goes on across its pieces.
  *
  *     writes    transfer t of the lane's n-th batch carries the pattern of number n * batch + t
- *     reads     the source never changes: transfer t carries the pattern of number t
+ *     reads     the source never changes: a transfer carries the number of its place, which without --footprint is t
  *
  * Checked places are poisoned, so that nothing stale passes for new.
  */
@@ -18,32 +18,44 @@
  */
 #define VISIBLE_NS NSEC_PER_SEC
 
-static uint64_t offset_of(const struct shape *s, uint32_t transfer) {
-	return transfer * s->stride;
-}
-
-int transfer_fill_source(struct lane *l) {
+static int fill(struct lane *l, uint64_t first, uint32_t n) {
 	const struct shape *s = &l->transfer->shape;
 	const struct arena *a = &l->run.arena;
 	int e = 0;
 
-	for (uint32_t t = 0; e == 0 && t < s->batch; t++) {
-		pattern_fill(a->view_tx + offset_of(s, t), s->size, l->sequence + t);
-		e = arena_push(a, offset_of(s, t), s->size);
+	for (uint64_t number = first; e == 0 && number < first + n; number++) {
+		uint64_t offset = place_in_region(&s->places, shape_place(s, number));
+
+		pattern_fill(a->view_tx + offset, s->size, number);
+		e = arena_push(a, offset, s->size);
 	}
 	return e;
 }
 
-int transfer_poison(struct lane *l) {
+static int poison(struct lane *l, uint64_t first, uint32_t n) {
 	const struct shape *s = &l->transfer->shape;
 	const struct arena *a = &l->run.arena;
 	int e = 0;
 
-	for (uint32_t t = 0; e == 0 && t < s->batch; t++) {
-		pattern_poison(a->view_rx + offset_of(s, t), s->size);
-		e = arena_push(a, offset_of(s, t), s->size);
+	for (uint64_t number = first; e == 0 && number < first + n; number++) {
+		uint64_t offset = place_in_region(&s->places, shape_place(s, number));
+
+		pattern_poison(a->view_rx + offset, s->size);
+		e = arena_push(a, offset, s->size);
 	}
 	return e;
+}
+
+int transfer_ready_target(struct lane *l) {
+	const struct shape *s = &l->transfer->shape;
+
+	return l->job.op == OP_READ ? fill(l, 0, s->batch * s->turns) : poison(l, 0, s->batch * s->turns);
+}
+
+int transfer_ready_batch(struct lane *l) {
+	const uint32_t batch = l->transfer->shape.batch;
+
+	return l->job.op == OP_READ ? poison(l, l->sequence, batch) : fill(l, l->sequence, batch);
 }
 
 /*
@@ -51,20 +63,21 @@ int transfer_poison(struct lane *l) {
  * Not once one has stayed wrong: a path that damages them all must be called corrupted,
  * before the initiator calls a target dead that looks at each for so long.
  */
-static int check_one(struct lane *l, uint32_t t, uint64_t number) {
+static int check_one(struct lane *l, uint64_t number) {
 	const struct shape *s = &l->transfer->shape;
 	const struct arena *a = &l->run.arena;
-	uint64_t deadline = monotonic_ns() + VISIBLE_NS;
+	const uint32_t place = shape_place(s, number);
+	const uint64_t offset = place_in_region(&s->places, place), deadline = monotonic_ns() + VISIBLE_NS;
 	struct integrity found;
 	bool good;
 	int e;
 
 	do {
 		found = l->integrity;
-		e = arena_pull(a, offset_of(s, t), s->size);
+		e = arena_pull(a, offset, s->size);
 		if (e < 0)
 			return e;
-		good = pattern_check(&found, a->view_rx + offset_of(s, t), s->size, number);
+		good = pattern_check(&found, a->view_rx + offset, s->size, l->job.op == OP_READ ? place : number);
 	} while (!good && l->run.session->level < LEVEL_DELIVERY && l->integrity.bad_bytes == 0 &&
 		 monotonic_ns() < deadline);
 	l->integrity = found;
@@ -76,17 +89,13 @@ int transfer_check(struct lane *l, uint64_t sequence) {
 	int e = 0;
 
 	for (uint32_t t = 0; e == 0 && t < s->batch; t++)
-		e = check_one(l, t, l->job.op == OP_READ ? t : sequence + t);
-	return e < 0 || l->job.op == OP_READ ? e : transfer_poison(l);
+		e = check_one(l, sequence + t);
+	return e < 0 || l->job.op == OP_READ ? e : poison(l, sequence, s->batch);
 }
 
-/* Filled, poisoned and checked at so many bytes a second at least: an emulated processor does ten times as much. */
-#define VERIFY_BYTES_PER_S (UINT64_C(16) << 20)
-
-uint64_t transfer_patience(const struct transfer *x) {
-	uint64_t bytes = x->job.verify ? shape_bytes(&x->shape) * x->n_lanes : 0;
-
-	return x->job.timeout_ns + bytes / VERIFY_BYTES_PER_S * NSEC_PER_SEC;
+uint64_t transfer_patience(const struct transfer *x, uint32_t batches) {
+	return x->job.timeout_ns +
+	       (x->job.verify ? verify_takes(shape_bytes(&x->shape) * batches * x->n_lanes) : 0);
 }
 
 int transfer_ask(struct lane *l) {
@@ -102,7 +111,7 @@ int transfer_ask(struct lane *l) {
 		e = control_send(x->control, FRAME_CHECK, json_pack("{s:I, s:I}", "lane", (json_int_t) l->number,
 								    "first", (json_int_t) l->sequence));
 	if (e == 0)
-		e = control_expect(x->control, FRAME_CHECKED, transfer_patience(x), NULL);
+		e = control_expect(x->control, FRAME_CHECKED, transfer_patience(x, 1), NULL);
 	if (e < 0)
 		atomic_store(&x->stop, true);
 	(void) pthread_mutex_unlock(&x->control_lock);

@@ -32,6 +32,14 @@ void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence);
 /* Fills with what no pattern is, so that a stale buffer can never pass for a new message. */
 void pattern_poison(uint8_t *buffer, uint64_t size);
 
+/* Filled, poisoned and checked at so many bytes a second at least: an emulated processor does ten times as much. */
+#define VERIFY_BYTES_PER_S (UINT64_C(16) << 20)
+
+/* How long a peer may take for so many bytes, in ns. */
+static inline uint64_t verify_takes(uint64_t bytes) {
+	return bytes / VERIFY_BYTES_PER_S * NSEC_PER_SEC;
+}
+
 /* The byte of a message's pattern at an offset. */
 uint8_t pattern_byte(uint64_t offset, uint64_t sequence);
 

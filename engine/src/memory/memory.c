@@ -175,13 +175,26 @@ static int open_regions(struct arena *a, const struct memory_kind kinds[2]) {
 	return 0;
 }
 
+/* The halves are cut; *ret is set only when all is there. */
+static int map_halves(struct arena a, const struct memory_kind kinds[2], struct arena *ret) {
+	static const struct memory_kind host[2];        /* MEMORY_HOST is 0 */
+	int e;
+
+	e = open_regions(&a, kinds ? kinds : host);
+	if (e == 0)
+		e = open_views(&a);
+	if (e < 0) {
+		arena_close(&a);
+		return e;
+	}
+	*ret = a;
+	return 0;
+}
+
 int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
 	       const struct memory_kind kinds[2]) {
-	static const struct memory_kind host[2];        /* MEMORY_HOST is 0 */
 	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride;
 	uint32_t n = slots, mask = UINT32_MAX;
-	struct arena a;
-	int e;
 
 	/* Messages of different slots never share a cache line (64 bytes on x86-64, 128 fetched as a pair). */
 	stride = round_up(slot_bytes, 128);
@@ -194,23 +207,40 @@ int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool dist
 	if (stride > (SIZE_MAX - 2 * JOB_HUGE_1G) / 2 / n)
 		return failure(-ENOMEM, EXIT_HOST, "%u buffers of %llu bytes are more than this host can address; "
 			       "lower --size or --outstanding", n, (unsigned long long) slot_bytes);
-	a = (struct arena) {
+	return map_halves((struct arena) {
 		.length = 2 * round_up(stride * n, page), /* each half begins with a page */
 		.slot_bytes = slot_bytes,
 		.stride = stride,
 		.slots = slots,
+		.window = slots,
 		.distinct = n,
+		.factor = 1,
 		.mask = mask,
-	};
-	e = open_regions(&a, kinds ? kinds : host);
-	if (e == 0)
-		e = open_views(&a);
-	if (e < 0) {
-		arena_close(&a);
-		return e;
-	}
-	*ret = a;
-	return 0;
+	}, kinds, ret);
+}
+
+int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window, bool distinct,
+			 const struct memory_kind kinds[2]) {
+	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
+	struct places p;
+	uint32_t slots;
+
+	places_scatter(bytes, slot_bytes, JOB_PIECES_MAX, &p);
+	if (distinct && p.n < window)
+		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu with --verify has %u places of %llu bytes, and "
+			       "%u are needed; raise it, or lower --size or --outstanding", (unsigned long long) bytes,
+			       p.n, (unsigned long long) slot_bytes, window);
+	slots = MAX(p.n / window, 1u) * window;
+	return map_halves((struct arena) {
+		.length = 2 * round_up(bytes, page),
+		.slot_bytes = slot_bytes,
+		.stride = p.stride,
+		.slots = slots,
+		.window = window,
+		.distinct = distinct ? slots : 1,
+		.factor = p.factor,
+		.mask = p.mask,
+	}, kinds, ret);
 }
 
 int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind) {
@@ -222,8 +252,8 @@ int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const str
 		return failure(-ENOMEM, EXIT_HOST, "a buffer of %llu bytes is more than this host can address; "
 			       "lower --buffer, --size or --batch", (unsigned long long) bytes);
 	length = round_up(bytes, page);
-	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots, .distinct = 1,
-			     .n_regions = 1 };
+	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots,
+			     .window = slots, .distinct = 1, .n_regions = 1 };
 	e = map_region(kind, length, &a.regions[0]);
 	if (e == 0 && a.regions[0].gpu)
 		e = open_view(&a.views[0], &a.regions[0], length);

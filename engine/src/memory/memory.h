@@ -25,10 +25,11 @@ struct arena {
 	size_t length;          /* of both halves, bytes: both ends cut them alike */
 	uint64_t slot_bytes;    /* usable */
 	uint64_t stride;        /* from one distinct slot to the next */
-	uint32_t slots;         /* as numbered */
-	uint32_t distinct;      /* with memory of their own */
-	/* slot & mask is the place: a division would cost more than the rest of a null sample */
-	uint32_t mask;
+	uint32_t slots;         /* as numbered; a multiple of */
+	uint32_t window;        /* those that may be in use at a time, which follow each other */
+	uint32_t distinct;      /* with memory of their own, as far as anybody may rely on it */
+	/* slot * factor & mask is the place: a division would cost more than the rest of a null sample */
+	uint32_t factor, mask;
 
 	struct region regions[2];       /* of the halves: one for both where both are of one kind, else tx's and rx's */
 	unsigned n_regions;
@@ -43,6 +44,13 @@ struct arena {
  */
 int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
 	       const struct memory_kind kinds[2]);
+
+/*
+ * The same with --footprint: slots are scattered over halves of `bytes`, which hold at least one, and there are
+ * as many as fit. -EINVAL (said): with `distinct` all of a window must fit.
+ */
+int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window, bool distinct,
+			 const struct memory_kind kinds[2]);
 
 /*
  * A buffer of one kind, of `bytes`, in which what is sent and what comes in lie at the same offsets (tx and rx
@@ -62,9 +70,17 @@ int arena_open_bounce(struct arena *ret, const struct arena *of);
 
 void arena_close(struct arena *arena);
 
+/* As fast at least is memory touched for the first time: a quarter of what a core of 2 GHz clears, page by page. */
+#define ARENA_BYTES_PER_S (UINT64_C(256) << 20)
+
+/* How long the other end, whose arena is as large, may take to open it, in ns. */
+static inline uint64_t arena_takes(const struct arena *a) {
+	return a->length / ARENA_BYTES_PER_S * NSEC_PER_SEC;
+}
+
 /* Of a slot, from the beginning of its half. */
 static inline uint64_t arena_offset(const struct arena *a, uint32_t slot) {
-	return (uint64_t) (slot & a->mask) * a->stride;
+	return (uint64_t) (slot * a->factor & a->mask) * a->stride;
 }
 
 static inline uint8_t *arena_tx(const struct arena *a, uint32_t slot) {

@@ -182,8 +182,7 @@ json_t *params_json(const struct result *r, const struct backend_facts *facts) {
 	put(o, "tx_memory", json_string(j->tx_memory));
 	put(o, "rx_memory", json_string(j->rx_memory));
 	put(o, "huge", json_integer((json_int_t) job_huge(j)));
-	if (j->kind == KIND_RATE)
-		put(o, "footprint_bytes", count_or_null(j->footprint));
+	put(o, "footprint_bytes", count_or_null(j->footprint));
 	put(o, "bounce", json_boolean(j->bounce));
 	if (job_uses_gpu(j))
 		put(o, "gpu_path",

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/message.h"
+#include "memory/memory_room.h"
 
 enum {
 	ADDRESS_MAGIC = 0x504f4649,     /* "POFI" */
@@ -51,11 +52,15 @@ static int reg(struct ofi_session *o, void *memory, size_t length, uint64_t acce
 static int open_scratch(struct ofi_session *o) {
 	size_t page = (size_t) sysconf(_SC_PAGESIZE), length = 2 * OFI_HELLO_BYTES;
 	void *p;
+	int r;
 
 	if (o->job->op == OP_COMPARE_SWAP || o->job->op == OP_COMPARE_ATOMIC)
 		length += o->arena.length / 2;
 	length = (length + page - 1) / page * page;
 
+	r = room_check("/proc/meminfo", length);
+	if (r < 0)
+		return r;
 	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (p == MAP_FAILED)
 		return failure(-ENOMEM, EXIT_HOST,

@@ -87,7 +87,7 @@ static uint64_t order_for(const struct job *job) {
 }
 
 static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, enum role role, uint64_t op_flags,
-			    uint32_t slots) {
+			    uint32_t window) {
 	const char *device = role == ROLE_CLIENT ? job->device : job->server_device;
 
 	return (struct wish) {
@@ -99,7 +99,7 @@ static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, 
 		.caps = FI_MSG | (op_is_atomic(job->op) ? FI_ATOMIC : job->op == OP_SEND ? 0 : FI_RMA),
 		.op_flags = op_flags,
 		.order = order_for(job),
-		.queue = MAX(MAX(job->outstanding, job_has_lanes(job) ? 0 : slots) + OFI_QUEUE_SPARE,
+		.queue = MAX(MAX(job->outstanding, job_has_lanes(job) ? 0 : window) + OFI_QUEUE_SPARE,
 			     (uint32_t) OFI_QUEUE_MIN),
 		.gpu = job_uses_gpu(job) && !job->bounce,
 		.sleeps = job->completion == COMPLETION_EVENT,
@@ -362,7 +362,7 @@ static int explain_absence(const struct job *job, struct wish w, const struct op
 int ofi_choose(const struct ofi_kind *kind, const struct open_arguments *arguments, uint64_t op_flags,
 	       struct fi_info **ret) {
 	struct wish w = wish_for(kind, arguments->job, arguments->role, op_flags,
-				 arguments->arena ? arguments->arena->slots : 0);
+				 arguments->arena ? arguments->arena->window : 0);
 	struct fi_info *info = choose(&w, arguments);
 
 	/* Not every provider has every completion level: take the default one, and let it be recorded. */

@@ -111,7 +111,7 @@ struct verbs_session {
 	unsigned next_completion, n_completions;        /* taken from the queue, and not yet handed out */
 
 	/* write with half_round_trip: the last byte of each message counts 1 to 255, and its target polls for it */
-	uint8_t *stamp_place[2];                /* of rx slots 0 and 1 */
+	uint64_t stamp_offset;                  /* within a slot */
 	uint32_t stamps_seen, stamps_sent;
 	bool in_order;                          /* the device says that it writes the last byte last */
 

@@ -66,6 +66,10 @@ static void prepare(struct verbs_session *v, uint32_t slot, uint64_t size) {
 	}
 }
 
+static inline uint8_t *stamp_place(const struct verbs_session *v, uint32_t slot) {
+	return arena_rx(&v->arena, slot) + v->stamp_offset;
+}
+
 void verbs_begin(struct session *s, uint64_t size) {
 	struct verbs_session *v = verbs_session(s);
 	const struct job *job = v->job;
@@ -88,10 +92,9 @@ void verbs_begin(struct session *s, uint64_t size) {
 		v->queues[i].arrivals = 0;
 	/* The peer sends only after both ends have begun, so nobody writes here now. */
 	v->stamps_seen = v->stamps_sent = 0;
-	for (uint32_t i = 0; s->stamps && i < 2; i++) {
-		v->stamp_place[i] = arena_rx(&v->arena, i) + size - 1;
-		*v->stamp_place[i] = 0;
-	}
+	v->stamp_offset = size - 1;
+	for (uint32_t slot = 0; s->stamps && slot < v->slots; slot++)
+		*stamp_place(v, slot) = 0;
 }
 
 static inline uint8_t stamp_of(uint32_t number) {
@@ -325,11 +328,12 @@ static int poll_empty(struct verbs_session *v, int n) {
 
 /* Looks at memory for the stamp that is next. It is written last: the peer's writes are placed in order. */
 static inline bool stamp_arrived(struct verbs_session *v, struct completion *ret) {
-	const uint32_t slot = v->stamps_seen % 2;
-	const uint8_t wanted = stamp_of(v->stamps_seen);
+	/* Of a power of two many slots, of which the last stamp is never the next one again: 255 divides none. */
+	const uint32_t slot = v->stamps_seen & (v->slots - 1);
+	const uint8_t *const place = stamp_place(v, slot), wanted = stamp_of(v->stamps_seen);
 
 	for (unsigned i = 0; i < STAMP_SPINS; i++)
-		if (__atomic_load_n(v->stamp_place[slot], __ATOMIC_ACQUIRE) == wanted) {
+		if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == wanted) {
 			v->stamps_seen++;
 			*ret = (struct completion) { .kind = COMPLETION_RECEIVE, .slot = slot };
 			return true;

@@ -55,12 +55,12 @@ static int open_completions(struct verbs_session *v, uint64_t entries) {
 }
 
 static int open_srq(struct verbs_session *v) {
-	struct ibv_srq_init_attr a = { .attr = { .max_wr = v->slots, .max_sge = v->datagrams ? 2 : 1 } };
+	struct ibv_srq_init_attr a = { .attr = { .max_wr = v->arena.window, .max_sge = v->datagrams ? 2 : 1 } };
 	int r;
 
 	r = above_limit(v, "shared receive queues", 1, v->device.attr.max_srq, "leave --srq out");
 	if (r == 0)
-		r = above_limit(v, "receives of a shared receive queue", v->slots, v->device.attr.max_srq_wr,
+		r = above_limit(v, "receives of a shared receive queue", v->arena.window, v->device.attr.max_srq_wr,
 				"lower --outstanding");
 	if (r < 0)
 		return r;
@@ -214,7 +214,7 @@ static void choose_depths(struct verbs_session *v) {
 		v->send_depth = v->role == ROLE_CLIENT ? job->outstanding : v->counts ? VERBS_CREDITS : 1;
 		v->moderation = UINT32_MAX; /* work.flush says which asks for a completion */
 	} else {
-		v->receive_depth = v->slots / v->n_queues;
+		v->receive_depth = v->arena.window / v->n_queues;
 		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH
 							  : MIN(v->receive_depth, job->outstanding);
 	}
@@ -234,7 +234,7 @@ int verbs_queues_open(struct verbs_session *v) {
 	/* Room for all that can be under way at once: then no completion is ever lost. */
 	completions = (uint64_t) v->n_queues * v->send_depth;
 	if (op_takes_receive(job->op))
-		completions += v->counts ? (uint64_t) v->n_queues * v->receive_depth : v->slots;
+		completions += v->counts ? (uint64_t) v->n_queues * v->receive_depth : v->arena.window;
 	r = check_limits(v, completions);
 	if (r == 0)
 		r = open_completions(v, completions);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Purpose: where the slots of an arena lie, side by side and scattered over a footprint. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/message.h"
+#include "memory/memory.h"
+
+/* Each slot has memory of its own within both halves. */
+static void are_apart(const struct arena *a) {
+	uint8_t *taken = calloc(a->length / 2, 1);
+
+	for (uint32_t slot = 0; slot < a->slots; slot++) {
+		uint64_t at = arena_offset(a, slot);
+
+		assert_true(at + a->slot_bytes <= a->length / 2);
+		for (uint64_t k = 0; k < a->slot_bytes; k++)
+			assert_int_equal(taken[at + k]++, 0);
+	}
+	free(taken);
+}
+
+static void test_slots_lie_side_by_side(void **state) {
+	struct arena a;
+
+	(void) state;
+	assert_int_equal(arena_open(&a, 100, 12, true, NULL), 0);
+	assert_int_equal(a.slots, 12);
+	assert_int_equal(a.window, 12);
+	are_apart(&a);
+	arena_close(&a);
+}
+
+static void test_a_footprint_is_full_of_slots_in_a_scattered_order(void **state) {
+	static const uint64_t sizes[] = { 1, 64, 1000, 4096 };
+	static const uint32_t windows[] = { 1, 2, 12, 64 };
+	struct arena a;
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
+		for (size_t k = 0; k < ELEMENTSOF(windows); k++) {
+			uint64_t far = 0;
+
+			assert_int_equal(arena_open_scattered(&a, 3 << 20, sizes[i], windows[k], true, NULL), 0);
+			assert_int_equal(a.length, 2 * (3 << 20));
+			assert_int_equal(a.slots % windows[k], 0);
+			assert_true((a.slots + windows[k]) * place_bytes(sizes[i]) > (3 << 20) / 2);
+			are_apart(&a);
+			for (uint32_t slot = 1; slot < a.slots; slot++)
+				far += arena_offset(&a, slot) > arena_offset(&a, slot - 1) + 2 * a.stride ||
+				       arena_offset(&a, slot) + 2 * a.stride < arena_offset(&a, slot - 1);
+			assert_true(far * 2 > a.slots);
+			arena_close(&a);
+		}
+}
+
+/* Without verification messages may share memory; with it each of those under way has its own. */
+static void test_a_footprint_with_fewer_places_than_a_window(void **state) {
+	struct arena a;
+
+	(void) state;
+	assert_int_equal(arena_open_scattered(&a, 8 * 4096, 4096, 12, false, NULL), 0);
+	assert_int_equal(a.slots, 12);
+	for (uint32_t slot = 0; slot < a.slots; slot++)
+		assert_true(arena_offset(&a, slot) + 4096 <= 8 * 4096);
+	arena_close(&a);
+	assert_int_equal(arena_open_scattered(&a, 8 * 4096, 4096, 12, true, NULL), -EINVAL);
+	assert_int_equal(failure_code(), EXIT_USAGE);
+	assert_non_null(strstr(failure_text(), "8 places of 4096 bytes, and 12 are needed"));
+	failure_reset();
+}
+
+int main(void) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slots_lie_side_by_side),
+		cmocka_unit_test(test_a_footprint_is_full_of_slots_in_a_scattered_order),
+		cmocka_unit_test(test_a_footprint_with_fewer_places_than_a_window),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
