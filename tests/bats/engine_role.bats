@@ -172,7 +172,7 @@ tree() { find opt -printf '%p %m %y\n' | sort && find opt -type f -exec sha256su
 @test "every package of the role is in the one list of packages" {
   run comm -23 \
     <("$TOP/.venv/bin/python" -c 'import sys, yaml; names = yaml.safe_load(open(sys.argv[1]))
-print(*names["__engine_packages_build"], *names["__engine_packages_run"], sep="\n")' "$TOP/roles/engine/vars/Debian.yml" | sort -u) \
+print(*names["__engine_packages_build"], *names["__engine_packages_run"], *names["__engine_packages_neighbours"], sep="\n")' "$TOP/roles/engine/vars/Debian.yml" | sort -u) \
     <(sed 's/[ \t]*#.*//; /^\[/d' "$TOP/setup/packages.txt" | sort -u)
   assert_output ""
 }

@@ -16,7 +16,7 @@ setup() {
   cat >hosts.yml <<YAML
 all:
   hosts: {there: {}}
-  vars: {ansible_connection: local, ansible_python_interpreter: "{{ ansible_playbook_python }}"}
+  vars: {ansible_connection: local, ansible_python_interpreter: "{{ ansible_playbook_python }}", perch_fabric: roce}
 YAML
   cat >packages.yml <<'YAML'
 - hosts: all
@@ -74,6 +74,17 @@ made() {
   done
 }
 
+@test "lldpd is wanted where the check of hosts asks for neighbours by LLDP, and nowhere else" {
+  local vars
+  on 0 rocky_9
+  assert_json wanted.json 'index("lldpd") != null'
+  for vars in infiniband 'roce, perch_scope: software' 'roce, host_check_neighbours: false'; do
+    sed -i "s/perch_fabric:.*/perch_fabric: $vars}/" hosts.yml
+    on 0 rocky_9
+    assert_json wanted.json 'index("lldpd") == null and index("mstflint") != null'
+  done
+}
+
 @test "a system with other package names is named, with the file to write" {
   on 2 amazon_2023
   assert_output --partial "No names of packages are known for Amazon 2023"
@@ -94,6 +105,7 @@ made() {
   assert_output --partial "there: DOCA-OFED or MLNX_OFED is installed there, without infiniband-diags libibverbs-utils perftest."
   made infiniband-diags libibverbs-utils perftest
   on 0 rocky_9
+  assert_json missing.json 'index("mstflint") == null and index("lldpd") != null'
   assert_json missing.json 'index("libfabric-devel") != null and index("perftest") == null'
   made shs-version libfabric
   on 2 sles_15
