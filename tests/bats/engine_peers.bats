@@ -132,6 +132,42 @@ perch_pretended() {
   wait_until no_server_jobs
 }
 
+# has_opened N: what crowd-WHAT and flood-WHAT have opened by now
+has_opened() { [ "$(cat opened)" -ge "$1" ]; }
+
+# served_despite HOW-WHAT: three honest clients one after the other, while strangers go on
+served_despite() {
+  local code=0 before
+  /usr/bin/python3 "$BATS_TEST_DIRNAME/../fixtures/peer.py" "$1" "$PORT" 2>strangers.log 3>&- &
+  local strangers=$!
+  SERVERS+=("$strangers")
+  wait_until has_opened 400
+  for _ in 1 2 3; do
+    before=$(cat opened)
+    lat 0 127.0.0.1 --token-file secret --json
+    jq -e '.status == "ok" and .latency_us.count == 100' <<<"$output"
+  done
+  kill -0 "$strangers" || fail "the strangers gave up: $(cat strangers.log)"
+  # they were still there: each is another one's place, or the clock's
+  WAIT=30 wait_until has_opened $((before + 100))
+  kill "$strangers"
+  wait "$strangers" || code=$?
+  assert_equal "$code" 143
+  rm opened
+}
+
+@test "honest clients are served behind 400 silent connections, and during a flood" {
+  token secret
+  perch_serve --token-file secret
+  local strangers
+  for strangers in crowd-silence crowd-greeting flood-silence flood-greeting; do
+    served_despite "$strangers"
+  done
+  # the strangers took the log's lines for a while, and no process
+  grep -q 'connections without a proof of the token\|had to go' "serve.$PORT.log"
+  assert_server_lives 127.0.0.1 --token-file secret
+}
+
 @test "several clients at once are all measured" {
   local -a clients=()
   local i
