@@ -18,6 +18,7 @@ from .values import Directory, HugePages, Irq, Text, Tuned, Value, WholeFile, cp
 Wish = tuple[Value, object]
 SYSCTL_FILE = "/etc/sysctl.d/90-perch.conf"
 HEAD = "# Written by perch's role host_tune; its tasks_from revert puts the old file back.\n"
+CPUS = "/sys/devices/system/cpu"
 LIMITS_FILE = "/etc/security/limits.d/90-perch.conf"
 
 
@@ -104,13 +105,14 @@ def _huge_pages(size_kb: int):
     return wishes
 
 
+def _numbered(system: System, folder: str, word: str) -> list[str]:
+    """The folder's entries of a word and a number, such as cpu12."""
+    return [f"{folder}/{n}" for n in system.names(folder) if re.fullmatch(f"{word}[0-9]+", n)]
+
+
 def governor(context: Context, value) -> Iterator[Wish | Trouble]:
-    system, base = context.system, "/sys/devices/system/cpu"
-    paths = [
-        f"{base}/{name}/cpufreq/scaling_governor"
-        for name in system.names(base)
-        if re.fullmatch(r"cpu[0-9]+", name)
-    ]
+    system = context.system
+    paths = [f"{cpu}/cpufreq/scaling_governor" for cpu in _numbered(system, CPUS, "cpu")]
     paths = [path for path in paths if system.exists(path)]
     if not paths:
         yield Trouble(
@@ -130,13 +132,11 @@ def governor(context: Context, value) -> Iterator[Wish | Trouble]:
 
 def idle_latency_us(context: Context, value) -> Iterator[Wish | Trouble]:
     """Each idle state that takes longer to leave is switched off on each CPU."""
-    system, base = context.system, "/sys/devices/system/cpu"
+    system = context.system
     states = [
-        f"{base}/{cpu}/cpuidle/{state}"
-        for cpu in system.names(base)
-        if re.fullmatch(r"cpu[0-9]+", cpu)
-        for state in system.names(f"{base}/{cpu}/cpuidle")
-        if re.fullmatch(r"state[0-9]+", state)
+        state
+        for cpu in _numbered(system, CPUS, "cpu")
+        for state in _numbered(system, f"{cpu}/cpuidle", "state")
     ]
     if not states:
         yield Trouble(
