@@ -72,8 +72,29 @@ def health($raw; $d; $function):
         wanted: "each reporter healthy, without an error", source: "devlink-health(8)", why: "a card that fails or recovers loses packets meanwhile",
         remedy: "Read devlink health diagnose and dump show of the reporter, and the kernel's log; update the firmware" });
 
+# Of devlink, the firmware's parts that run and those that the next reset starts -> [{name, now, next}]; null: no answer that can be
+# read. Names: Linux, Documentation/networking/devlink, Info versions.
+def versions($raw; $function):
+  [r::said($raw; "devlink-info") | strings | c::parsed | objects | .info | objects] | .[0]
+  | if . == null then null
+    else
+      .["pci/\($function)"] | [objects | .versions | objects] | .[0]
+      | ([.running | objects] | .[0] // {}) as $now
+      | [.stored // {} | objects | to_entries[] | select((.value | type) == "string" and ($now[.key] | type) == "string")
+          | {name: .key, now: $now[.key], next: .value}] end;
+def stored($raw; $d; $function):
+  versions($raw; $function) as $all
+  | [$all // [] | .[] | select(.now != .next) | "\(.name) \(.now), after the next reset \(.next)"] as $pending
+  | if $all == null then r::unread($raw; "devlink-info")
+    elif $all == [] then r::not_applicable("the driver tells no stored firmware")
+    else r::either($pending == []; if $pending == [] then $all | map("\(.name) \(.now)") | c::names(4) else $pending | c::names(4) end; null) end
+  | r::finding("firmware-stored"; $d.name;
+      { severity: "advisory", wanted: "the stored firmware runs", source: "devlink-dev(8), info",
+        why: "a host that boots before the next run measures other firmware",
+        remedy: "Reset the card (devlink dev reload action fw_activate, or mlxfwreset), or reboot" });
+
 def findings($raw; $host; $devices):
   select($host.scope == "hardware")
   | $devices[] | . as $d | select(.rdma and (.cxi | not)) | .chain[0] | select(. != null) | . as $function
   | (select(by_mlx5($raw; $function)) | config($raw; $d; $function), (select($host.fabric == "roce") | adaptive($raw; $d; $function; $host))),
-    health($raw; $d; $function);
+    health($raw; $d; $function), stored($raw; $d; $function);

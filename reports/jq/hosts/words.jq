@@ -80,6 +80,7 @@ def words:
     "nic-numa-node": ["the NIC's NUMA node is known", "the NIC's NUMA node is not known"],
     "nic-irq-affinity": ["interrupts are on the NIC's node", "interrupts are on other nodes"],
     "nic-firmware": ["the NIC's firmware is as wanted", "wrong NIC firmware"],
+    "nic-firmware-stored": ["the stored firmware runs", "other firmware waits for a reset"],
     "nic-ring-rx": ["the receive ring is large enough", "the receive ring is too small"],
     "nic-ring-tx": ["the send ring is large enough", "the send ring is too small"],
     "nic-coalescing": ["interrupt coalescing is as wanted", "wrong interrupt coalescing"],

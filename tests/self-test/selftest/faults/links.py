@@ -152,6 +152,13 @@ FAULTS = (
         "a card whose firmware is in error, by devlink",
         says("devlink-health", lambda text: text.replace("healthy", "error", 1)),
     ),
+    on_beta(
+        "firmware-waits",
+        "nic-firmware-stored/beta/mlx5_0",
+        "a card whose next reset starts other firmware",
+        says("devlink-info", substitute(r'("stored": .*?)22\.39\.1002', r"\g<1>22.40.1000")),
+        word=PASS,
+    ),
     fault(
         "cables-exchanged",
         "railed",
