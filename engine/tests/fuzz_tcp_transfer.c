@@ -23,18 +23,19 @@ static void open_session(struct tcp_session *s, enum role role, enum op op, int 
 	};
 	if (!buffer || (role == ROLE_CLIENT ? tcp_initiator_open(s, &job) : tcp_target_open(s, &job)) < 0)
 		abort();
-	for (uint32_t slot = 0; role == ROLE_CLIENT && slot < POSTS; slot++) {
+	for (uint32_t slot = 0; (role == ROLE_CLIENT || op == OP_SEND) && slot < POSTS; slot++) {
 		const struct work w = { .op = op, .slot = slot, .more = slot % 4 == 1 };
 
 		tcp_place(&s->session, slot, 0, slot * EACH, EACH);
-		if (s->vtable.post(&s->session, &w) < 0)
+		if (role == ROLE_CLIENT && s->vtable.post(&s->session, &w) < 0)
 			abort();
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	enum role role = size > 0 && data[0] & 1 ? ROLE_CLIENT : ROLE_SERVER;
-	enum op op = size > 0 && data[0] & 2 ? OP_READ : OP_WRITE;
+	static const enum op ops[] = { OP_WRITE, OP_READ, OP_SEND };
+	enum op op = ops[size > 0 ? (data[0] >> 1) % ELEMENTSOF(ops) : 0];
 	size_t piece = size > 1 ? data[1] + 1u : 1, done = 0;
 	struct completion c[8];
 	struct tcp_session s;

@@ -29,7 +29,7 @@ refused() {
 @test "each size is a record: every message of every thread is counted, and the rate is theirs over the time" {
   perch_serve
   local op
-  for op in write read; do
+  for op in send write read; do
     # 1001 messages: lists of 32, and a last one of 9
     rate 0 --op "$op" --size 8:32 --iterations 1001 --warmup 70 --threads 2
     assert_json out.json 'length == 3 and [.[].params.size_bytes] == [8, 16, 32] and all(.[]; .kind == "rate"
@@ -68,7 +68,7 @@ refused() {
 @test "a footprint is the buffer of each thread, at both ends" {
   perch_serve
   local op
-  for op in write read; do
+  for op in send write read; do
     rate 0 --op "$op" --iterations 5000 --warmup 0 --threads 2 --queue-pairs 1 --footprint 4M
     assert_json out.json '.[0] | .message_rate.messages == 10000 and .params.footprint_bytes == 4194304'
   done
@@ -125,7 +125,7 @@ refused() {
 }
 
 @test "what cannot be is exit 2 before anything starts" {
-  refused "perch rate over tcp measures write or read" --op send
+  refused "perch rate over tcp measures send, write or read" --op fetch-add
   refused "0' is out of range" --queue-pairs 0
   refused "no option --verify; it belongs to: lat, bw, transfer" --verify
   refused "has no message rate" --backend null

@@ -8,7 +8,6 @@
 #define OFI_OPS \
 	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | \
 	 1u << OP_ATOMIC_OP | 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
-/* What every backend's lanes have. */
 #define ONE_SIDED (1u << OP_WRITE | 1u << OP_READ)
 #define OFI_FLAGS (BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES)
 
@@ -17,7 +16,7 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.name = "tcp",
 		.flags = BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES,
 		.ops = 1u << OP_SEND,
-		.rate_ops = ONE_SIDED,
+		.rate_ops = ONE_SIDED | 1u << OP_SEND,
 		.summary = "one TCP connection through the kernel: the baseline",
 	},
 	[BACKEND_VERBS] = {

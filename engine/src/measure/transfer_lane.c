@@ -157,7 +157,7 @@ static void place_messages(struct lane *l, uint32_t channel) {
 	c->first = c->next = channel * slots;
 	c->end = c->first + slots;
 	c->under = c->unsignalled = 0;
-	for (uint32_t i = 0; l->run.role == ROLE_CLIENT && i < slots; i++)
+	for (uint32_t i = 0; (l->run.role == ROLE_CLIENT || op_is_send(l->op)) && i < slots; i++)
 		c->session->backend->lanes->place(c->session, c->first + i, c->in_session,
 						  place_offset(&places, channel, i % places.n),
 						  l->transfer->shape.size);

@@ -2,9 +2,10 @@
 /*
  * What the tcp backend's files share: the session, and what transfers and message rates send over its connection.
  *
- * Initiator to target: requests of 16 bytes: the operation (1: write, 2: read), flags (1: acknowledge), two bytes of 0,
- * the size (4 bytes), and the offset in the target's memory (8). Behind the request of a write lies its payload.
- * Target to initiator: of writes, words of 8 bytes: so many of them lie in memory by now.
+ * Initiator to target: requests of 16 bytes: the operation (1: write, 2: read, 3: send), flags (1: acknowledge), two
+ * bytes of 0, the size (4 bytes), and the offset in the target's memory (8; of a send 0: it lands in the target's next
+ * place). Behind the request of a write or send lies its payload.
+ * Target to initiator: of writes and sends, words of 8 bytes: so many of them lie in memory by now.
  * Of reads, the payloads alone, in the order of their requests: who asked knows what comes. All numbers are big endian.
  */
 #pragma once
@@ -66,7 +67,7 @@ int tcp_lost(int error, const char *what);
 
 struct tcp_request {
 	enum op op;
-	bool acknowledge;               /* a write: say when this and all before it lie in memory */
+	bool acknowledge;               /* all but a read: say when this and all before it lie in memory */
 	uint64_t offset, size;
 };
 
@@ -86,7 +87,13 @@ int64_t tcp_receive_some(struct tcp_session *s, struct iovec *iov, size_t n, con
 /* Sleeps for `events` of the connection (0: none) or the wake-up. Which of them have come. */
 short tcp_sleep(const struct tcp_session *s, short events, uint64_t timeout_ns);
 
+struct tcp_place {
+	uint64_t offset, size;
+};
+
 void tcp_place(struct session *session, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
+/* of a target of sends */
+void tcp_target_place(struct tcp_target *t, uint32_t slot, const struct tcp_place *place);
 
 /* Both set hooks in s->vtable; what they have made before they failed is tcp_close()'s. -ENOMEM (said). */
 int tcp_initiator_open(struct tcp_session *s, const struct job *job);

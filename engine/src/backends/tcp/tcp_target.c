@@ -30,7 +30,11 @@ struct tcp_target {
 	uint8_t *into;                  /* the write that is arriving: where its next byte goes, */
 	uint64_t left;                  /* and how many are missing */
 	bool acknowledge;
-	uint64_t written, owed, said;   /* writes in memory; those to be acknowledged; those that were */
+	/* sends: their places, used in turn */
+	struct tcp_place *places;
+	uint32_t first_place, end_place, next_place;
+
+	uint64_t written, owed, said;   /* writes and sends in memory; those to be acknowledged; those that were */
 	uint8_t word[TCP_ACKNOWLEDGEMENT];
 	size_t word_left;               /* of it, to be sent */
 
@@ -52,6 +56,33 @@ static void written(struct tcp_target *t) {
 		t->owed = t->written;
 }
 
+/* Each phase places all of them again, from the first on. */
+void tcp_target_place(struct tcp_target *t, uint32_t slot, const struct tcp_place *place) {
+	if (t->end_place != slot)
+		t->first_place = slot;
+	t->places[slot] = *place;
+	t->next_place = t->first_place;
+	t->end_place = slot + 1;
+}
+
+/* Where what is asked for begins, which may be no longer than its place. Negative: said. */
+static int read_request(struct tcp_target *t, struct tcp_request *ret) {
+	const uint8_t *bytes = t->stage + t->begin;
+	const struct tcp_place *place;
+	int e;
+
+	if (t->op != OP_SEND)
+		return tcp_request_read(bytes, t->op, t->length, ret);
+	place = t->places + t->next_place;
+	e = tcp_request_read(bytes, t->op, place->size, ret);
+	if (e < 0)
+		return e;
+	ret->offset = place->offset;
+	if (++t->next_place == t->end_place)
+		t->next_place = t->first_place;
+	return 0;
+}
+
 /* Uses what lies in the stage. 0 or negative. */
 static int use_stage(struct tcp_target *t) {
 	struct tcp_request r;
@@ -68,7 +99,7 @@ static int use_stage(struct tcp_target *t) {
 			written(t);
 		if (t->left > 0 || !is_behind(t) || t->asked - t->answered == ANSWERS)
 			return 0;
-		e = tcp_request_read(t->stage + t->begin, t->op, t->length, &r);
+		e = read_request(t, &r);
 		if (e < 0)
 			return e;
 		t->begin += TCP_REQUEST;
@@ -207,6 +238,8 @@ static int target_post(struct session *session, const struct work *w) {
 }
 
 struct tcp_target *tcp_target_close(struct tcp_target *t) {
+	if (t)
+		free(t->places);
 	free(t);
 	return NULL;
 }
@@ -220,6 +253,9 @@ int tcp_target_open(struct tcp_session *s, const struct job *job) {
 	t->length = s->arena.slot_bytes;
 	t->op = job->op;
 	s->target = t;
+	t->places = job->op == OP_SEND ? calloc(s->arena.slots, sizeof(*t->places)) : NULL;
+	if (job->op == OP_SEND && !t->places)
+		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", s->arena.slots);
 	s->vtable.post = target_post;
 	s->vtable.poll = target_poll;
 	s->vtable.wait = target_wait;

@@ -13,7 +13,12 @@
 #include "base/message.h"
 #include "tcp.h"
 
-enum { WRITE = 1, READ = 2, ACKNOWLEDGE = 1 };  /* on the wire */
+/* On the wire. */
+enum { ACKNOWLEDGE = 1 };
+
+static uint8_t code_of(enum op op) {
+	return op == OP_SEND ? 3 : op == OP_READ ? 2 : 1;
+}
 
 /*
  * A long list asks for an acknowledgement after so many bytes, too, so that its first transfers need not wait
@@ -26,14 +31,10 @@ enum {
 	RING_MIN = 64,
 };
 
-struct place {
-	uint64_t offset, size;
-};
-
 struct tcp_initiator {
 	uint8_t *base;
 	enum op op;
-	struct place *places;           /* by slot */
+	struct tcp_place *places;           /* by slot */
 	uint8_t (*requests)[TCP_REQUEST]; /* ring of what is posted and not yet reported, as is `slots` */
 	uint32_t *slots;
 	uint64_t mask;                  /* of the ring's indices */
@@ -52,7 +53,7 @@ void tcp_request_write(const struct tcp_request *r, uint8_t ret[TCP_REQUEST]) {
 	uint32_t size = htobe32((uint32_t) r->size);
 	uint64_t offset = htobe64(r->offset);
 
-	ret[0] = r->op == OP_READ ? READ : WRITE;
+	ret[0] = code_of(r->op);
 	ret[1] = r->acknowledge ? ACKNOWLEDGE : 0;
 	ret[2] = ret[3] = 0;
 	memcpy(ret + 4, &size, sizeof(size));
@@ -63,7 +64,7 @@ int tcp_request_read(const uint8_t bytes[TCP_REQUEST], enum op op, uint64_t leng
 	struct tcp_request r = { .op = op, .acknowledge = bytes[1] == ACKNOWLEDGE };
 	uint32_t size;
 
-	if (bytes[0] != (op == OP_READ ? READ : WRITE) || bytes[1] > ACKNOWLEDGE || bytes[2] || bytes[3])
+	if (bytes[0] != code_of(op) || bytes[1] > ACKNOWLEDGE || bytes[2] || bytes[3])
 		return failure(-EPROTO, EXIT_PEER,
 			       "the peer's request is no %s: it begins with %02x %02x %02x %02x; refused",
 			       op_name((int) op), bytes[0], bytes[1], bytes[2], bytes[3]);
@@ -126,7 +127,7 @@ static size_t gather_requests(const struct tcp_initiator *i, struct iovec iov[IO
 	size_t n = 0;
 
 	for (uint64_t k = i->sent; k < i->posted && n + 2 <= IOV_MAX && total < TCP_GATHER_BYTES; k++) {
-		const struct place *p = &i->places[i->slots[k & i->mask]];
+		const struct tcp_place *p = &i->places[i->slots[k & i->mask]];
 
 		if (skip < TCP_REQUEST)
 			iov[n++] = (struct iovec) { .iov_base = i->requests[k & i->mask] + skip,
@@ -174,19 +175,22 @@ static int transmit_all(struct tcp_session *s) {
 }
 
 void tcp_place(struct session *session, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size) {
-	struct tcp_initiator *i = tcp(session)->initiator;
+	struct tcp_session *s = tcp(session);
+	const struct tcp_place place = { .offset = offset, .size = size };
 
 	(void) channel; /* a connection is one */
-	if (i) /* else the target's, who is told with each request */
-		i->places[slot] = (struct place) { .offset = offset, .size = size };
+	if (s->initiator)
+		s->initiator->places[slot] = place;
+	else
+		tcp_target_place(s->target, slot, &place);
 }
 
 static int initiator_post(struct session *session, const struct work *w) {
 	struct tcp_session *s = tcp(session);
 	struct tcp_initiator *i = s->initiator;
-	const struct place *p = &i->places[w->slot];
+	const struct tcp_place *p = &i->places[w->slot];
 	bool last = !w->more || w->flush;
-	struct tcp_request r = { .op = i->op, .offset = p->offset, .size = p->size };
+	struct tcp_request r = { .op = i->op, .offset = i->op == OP_SEND ? 0 : p->offset, .size = p->size };
 
 	if (unlikely(i->posted - i->reported > i->mask))
 		return -EAGAIN;
@@ -231,7 +235,7 @@ static size_t gather_payloads(const struct tcp_initiator *i, struct iovec iov[IO
 	size_t n = 0;
 
 	for (uint64_t k = i->complete; k < i->sent && n < IOV_MAX && total < TCP_GATHER_BYTES; k++, skip = 0) {
-		const struct place *p = &i->places[i->slots[k & i->mask]];
+		const struct tcp_place *p = &i->places[i->slots[k & i->mask]];
 
 		iov[n++] = (struct iovec) { .iov_base = i->base + p->offset + skip, .iov_len = p->size - skip };
 		total += p->size - skip;
