@@ -37,6 +37,8 @@ topic() {
 
 @test "configuration: settings, adaptive routing and reporters; tools that are missing, hang or print rubbish" { topic config 25; }
 
+@test "bit errors: few, many, and answers of mlxlink that tell none" { topic bits 10; }
+
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 
 @test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 29; }
@@ -56,8 +58,8 @@ topic() {
   with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of)) | group_by(.status)
     | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
   run cat whole.txt
-  assert_line "nic-mlx5: 23 info, 4 not_applicable, 26 ok"
-  assert_line "nic-mlx5-infiniband: 21 info, 5 not_applicable, 24 ok"
+  assert_line "nic-mlx5: 23 info, 4 not_applicable, 27 ok"
+  assert_line "nic-mlx5-infiniband: 21 info, 6 not_applicable, 24 ok"
   assert_line "nic-bnxt: 14 info, 6 not_applicable, 22 ok"
   assert_line "nic-irdma: 10 info, 6 not_applicable, 18 ok, 8 unknown"
   assert_line "nic-rxe: 7 info, 17 not_applicable, 11 ok"

@@ -3,6 +3,7 @@
 import "hosts/nic_read" as read;
 import "hosts/nic_link" as link;
 import "hosts/nic_fec" as fec;
+import "hosts/nic_bits" as bits;
 import "hosts/nic_cabling" as cabling;
 import "hosts/nic_config" as config;
 import "hosts/nic_optics" as optics;
@@ -18,7 +19,7 @@ def findings($host):
   | link::findings($raw; $host; $devices), fec::findings($raw; $host; $devices), optics::findings($raw; $host; $devices),
     cabling::findings($raw; $host; $devices), address::findings($raw; $host; $devices),
     pci::findings($raw; $host; $devices; . as $d | link::link($raw; $d).gbit), driver::findings($raw; $host; $devices),
-    config::findings($raw; $host; $devices);
+    config::findings($raw; $host; $devices), bits::findings($raw; $host; $devices);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
 def between($hosts): group::between($hosts);

@@ -53,6 +53,7 @@ def words:
     "nic-bond-links": ["each link of a bond is up", "a link of a bond is down"],
     "nic-fec-ends": ["links of one speed use the same FEC", "links of one speed use different FEC"],
     "nic-fec-blocks": ["FEC corrects all blocks", "FEC cannot correct all blocks"],
+    "nic-bit-errors": ["the link has few bit errors", "the link has many bit errors"],
     "nic-neighbour": ["each link has one neighbour", "a link has several neighbours"],
     "nic-cabling": ["each rail is on the leaf of its rail", "a rail is cabled to another leaf"],
     "nic-module-levels": ["the module is within its own limits", "the module is outside its own limits"],
