@@ -238,4 +238,10 @@ teardown() { common_teardown; }
   put /sys/class/net/dummy0/mtu 1500
   call '{settings: {pcie_read_request: 512}, devices: [{name: "rxe0", netdev: "dummy0"}]}'
   trouble "dummy0 is on no PCI function"
+  call '{settings: {dcqcn: {rp_ai_rte: 1}}}'
+  trouble "eth1 has no parameter rp_ai_rte"
+  trouble "choose from: np_cnp_dscp, rp_ai_rate"
+  rm -r root/sys/devices/pci0/0000:03:00.0/link
+  call '{settings: {pcie_aspm: "disabled"}}'
+  trouble "the kernel controls no power saving of the PCIe link of eth1"
 }

@@ -52,6 +52,12 @@ SH
   cp "$TOP"/tests/bats/tune/{ethtool,setpci} bin
   jq -n '{most: {RX: 8192, TX: 8192}, now: {RX: 1024, TX: 1024}, adaptive: {rx: "on", tx: "on"}, "rx-usecs": "8", "rx-frames": "128"}' >nics/eth1.ethtool
   echo 2936 >nics/0000:03:00.0.control
+  put $pci/link/l1_aspm 1
+  put $pci/link/l1_1_aspm 1
+  put $pci/link/l0s_aspm 0
+  put $pci/link/clkpm 1
+  put /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/rp_ai_rate 5
+  put /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/np_cnp_dscp 48
   chmod +x bin/*
   PATH=$PWD/bin:$PATH
 }
@@ -86,5 +92,5 @@ everything() { (cd root && find . -printf '%p %m %u %l\n' | sort && find . -type
 # all that can be set there; the count is the node's, as no kernel spreads it here
 ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", idle_latency_us: 2, memlock: "unlimited", transparent_hugepages: "never",
   sysctls: {"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 87380 9000000"}, mtu: 9000, irq_affinity: "local", rings: {rx: 8192},
-  coalescing: {"adaptive-rx": false, "rx-usecs": 0}, pcie_read_request: 4096, pfc_priorities: [3],
+  coalescing: {"adaptive-rx": false, "rx-usecs": 0}, pcie_read_request: 4096, pcie_aspm: "disabled", dcqcn: {rp_ai_rate: 10}, pfc_priorities: [3],
   ets: {tc_tsa: {"0": "ets", "3": "ets"}, tc_bw: {"0": 40, "3": 60}}, dscp_priority: {"26": 3}, dscp_trust: "dscp", roce_tos: 106}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of a NIC's interface: the rings, the moderation of interrupts, and the PCIe read request.
+"""Of a NIC's interface: the rings, the moderation of interrupts, congestion control, and PCIe.
 
 ethtool's text is that of its ring.c, coalesce.c and netlink/ (5.9 to 6.11): what a driver does
 not have is "n/a". A read request is in Device Control (PCI Express Base Specification, 7.5.3.4).
@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Iterator
 
 from .base import System, Trouble
 from .network import NET
 from .qos import change
-from .values import Value
+from .values import Text, Value
 
 RINGS = ("rx", "tx")
 #: Bits 14 to 12 of Device Control: 128 bytes x 2^n.
 READ_REQUEST_MASK, READ_REQUEST_SHIFT, READ_REQUEST_LEAST = 0x7000, 12, 128
+#: The parts of active state power management, each before that which it needs, so that a revert,
+#: which begins with the last, finds it on (Linux, Documentation/ABI/testing/sysfs-bus-pci, link/).
+ASPM = ("l1_2_pcipm", "l1_1_pcipm", "l1_2_aspm", "l1_1_aspm", "l1_aspm", "l0s_aspm")
+#: Files of debugfs (Linux, drivers/infiniband/hw/mlx5/cong.c).
+CC_PARAMS = "/sys/kernel/debug/mlx5/{}/cc_params"
 
 
 def _asked(system: System, netdev: str, letter: str) -> str:
@@ -28,6 +34,17 @@ def _asked(system: System, netdev: str, letter: str) -> str:
             "install ethtool; a driver without this setting needs its variable to be null here",
         )
     return out
+
+
+def _function(system: System, netdev: str, variable: str) -> str:
+    path = os.path.realpath(system.path(f"{NET}/{netdev}/device"))
+    found = re.findall(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", path)
+    if not found:
+        raise Trouble(
+            f"{netdev} is on no PCI function",
+            f"leave {variable} at null here; software devices have none",
+        )
+    return found[-1]
 
 
 class _Ethtool(Value):
@@ -97,18 +114,9 @@ class ReadRequest(Value):
     def title(self) -> str:
         return f"PCIe read request of {self.netdev}"
 
-    def _function(self) -> str:
-        path = os.path.realpath(self.system.path(f"{NET}/{self.netdev}/device"))
-        found = re.findall(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", path)
-        if not found:
-            raise Trouble(
-                f"{self.netdev} is on no PCI function",
-                "leave host_tune_pcie_read_request at null here; software devices have none",
-            )
-        return found[-1]
-
     def _setpci(self, more: str) -> list[str]:
-        return ["setpci", "-s", self._function(), f"CAP_EXP+8.w{more}"]
+        function = _function(self.system, self.netdev, "host_tune_pcie_read_request")
+        return ["setpci", "-s", function, f"CAP_EXP+8.w{more}"]
 
     def _words(self, value) -> list[str]:
         bits = (int(value) // READ_REQUEST_LEAST).bit_length() - 1 << READ_REQUEST_SHIFT
@@ -134,7 +142,10 @@ class ReadRequest(Value):
 # ---- what the variables mean ---------------------------------------------------------------------
 
 
-def rings(system: System, netdev: str, value: dict) -> tuple[Value, object]:
+Wishes = Iterator[tuple[Value, object]]
+
+
+def rings(system: System, netdev: str, value: dict) -> Wishes:
     wanted = {name: int(count) for name, count in value.items()}
     of_netdev = Rings(system, netdev=netdev)
     most = of_netdev.most()
@@ -144,10 +155,10 @@ def rings(system: System, netdev: str, value: dict) -> tuple[Value, object]:
                 f"the {name} ring of {netdev} has {most.get(name, 0)} places at most",
                 "ask for fewer in host_tune_rings",
             )
-    return of_netdev, wanted
+    yield of_netdev, wanted
 
 
-def coalescing(system: System, netdev: str, value: dict) -> tuple[Value, object]:
+def coalescing(system: System, netdev: str, value: dict) -> Wishes:
     of_netdev = Coalescing(system, netdev=netdev)
     found = of_netdev.read()
     for name in value:
@@ -158,10 +169,35 @@ def coalescing(system: System, netdev: str, value: dict) -> tuple[Value, object]
             )
     # YAML's on and off are booleans
     words = {True: "on", False: "off"}
-    return of_netdev, {
+    yield of_netdev, {
         name: words[part] if isinstance(part, bool) else str(part) for name, part in value.items()
     }
 
 
-def read_request(system: System, netdev: str, value) -> tuple[Value, object]:
-    return ReadRequest(system, netdev=netdev), int(value)
+def read_request(system: System, netdev: str, value) -> Wishes:
+    yield ReadRequest(system, netdev=netdev), int(value)
+
+
+def aspm(system: System, netdev: str, value) -> Wishes:
+    """Off: each part that the kernel controls on the card's link."""
+    link = f"{NET}/{netdev}/device/link"
+    found = [name for name in ASPM if system.exists(f"{link}/{name}")]
+    if not found:
+        raise Trouble(
+            f"the kernel controls no power saving of the PCIe link of {netdev}",
+            "switch ASPM off in the BIOS, and leave host_tune_pcie_aspm at null here",
+        )
+    for name in found:
+        yield Text(system, path=f"{link}/{name}", netdev=netdev), "0"
+
+
+def dcqcn(system: System, netdev: str, value: dict) -> Wishes:
+    folder = CC_PARAMS.format(_function(system, netdev, "host_tune_dcqcn"))
+    found = system.names(folder)
+    for name, number in value.items():
+        if name not in found:
+            raise Trouble(
+                f"{netdev} has no parameter {name} ({folder})",
+                f"choose from: {', '.join(found) or 'none, as its driver is not mlx5_ib'}",
+            )
+        yield Text(system, path=f"{folder}/{name}", netdev=netdev), str(int(number))

@@ -347,7 +347,7 @@ def _of_each(make: Callable) -> Callable:
 
     def wishes(context: Context, value) -> Iterator[Wish | Trouble]:
         def of(netdev: str) -> Iterator[Wish]:
-            yield make(context.system, netdev, value)
+            yield from make(context.system, netdev, value)
 
         yield from _each(context.netdevs(), of)
 
@@ -481,10 +481,12 @@ SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
     "rings": _of_each(nic.rings),
     "coalescing": _of_each(nic.coalescing),
     "pcie_read_request": _of_each(nic.read_request),
+    "pcie_aspm": _of_each(nic.aspm),
     "pfc_priorities": _priorities(_pfc),
     "ets": _priorities(_ets),
     "dscp_priority": _priorities(_dscp),
     "dscp_trust": _priorities(_trust),
     "roce_tos": roce_tos,
     "ecn_priorities": ecn_priorities,
+    "dcqcn": _of_each(nic.dcqcn),
 }
