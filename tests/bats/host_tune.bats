@@ -26,6 +26,8 @@ teardown() { common_teardown; }
   assert_json nics/eth1.ethtool '.now == {RX: 8192, TX: 1024} and .adaptive == {rx: "off", tx: "on"} and .["rx-usecs"] == "0" and .["rx-frames"] == "128"'
   assert_equal "$(<nics/0000:03:00.0.control)" 5936
   assert_equal "$(cat root/sys/class/net/eth1/device/link/{l1,l1_1,l0s}_aspm root/sys/class/net/eth1/device/link/clkpm | xargs)" "0 0 0 1"
+  [ -d root/sys/module/nvidia_peermem ] || fail "nvidia_peermem was not loaded"
+  assert_equal "$(sed 1d root/etc/perch/host_tune.d/peermem)" "$(printf 'run\tmodprobe\tnvidia-peermem')"
   # a substate before the state that it needs, so that a revert begins with the state
   assert_equal "$(sed 1d root/etc/perch/host_tune.d/pcie_aspm | head -n 2 | cut -f 2)" \
     "$(printf '/sys/class/net/eth1/device/link/%s_aspm\n' l1_1 l1)"

@@ -227,6 +227,18 @@ teardown() { common_teardown; }
   assert_equal "$(everything)" "$before"
 }
 
+@test "nvidia_peermem that was there stays after a revert; one that cannot be loaded is named" {
+  mkdir root/sys/module/nvidia_peermem
+  tune '{peermem: true}'
+  assert_json answer.json '.changed == true' # its line at boot
+  revert
+  [ -d root/sys/module/nvidia_peermem ] || fail "a revert unloaded what was there"
+  rmdir root/sys/module/nvidia_peermem
+  : >no-peermem
+  call '{settings: {peermem: true}}'
+  trouble "modprobe nvidia-peermem: could not insert: Invalid argument. To do: install NVIDIA"
+}
+
 @test "rings that are too large, a name that the driver does not have, and a device without a PCI function are refused by name" {
   call '{settings: {rings: {rx: 9000}, coalescing: {"rx-usecs": 1, "tx-usecs": 1}}}'
   trouble "the rx ring of eth1 has 8192 places at most"

@@ -50,6 +50,16 @@ make_host() {
 echo '[{"ifname":"lo","addr_info":[{"local":"127.0.0.1"}]},{"ifname":"eth0","addr_info":[{"family":"inet","local":"198.51.100.7"}]}]'
 SH
   cp "$TOP"/tests/bats/tune/{ethtool,setpci} bin
+  mkdir -p root/sys/module
+  cat >bin/modprobe <<SH
+#!/bin/sh
+[ ! -e "$PWD/no-peermem" ] || { echo 'could not insert: Invalid argument' >&2 && exit 1; }
+case "\$*" in
+  nvidia-peermem) mkdir "$PWD/root/sys/module/nvidia_peermem" ;;
+  "-r nvidia-peermem") rmdir "$PWD/root/sys/module/nvidia_peermem" ;;
+  *) exit 1 ;;
+esac
+SH
   jq -n '{most: {RX: 8192, TX: 8192}, now: {RX: 1024, TX: 1024}, adaptive: {rx: "on", tx: "on"}, "rx-usecs": "8", "rx-frames": "128"}' >nics/eth1.ethtool
   echo 2936 >nics/0000:03:00.0.control
   put $pci/link/l1_aspm 1
@@ -92,5 +102,5 @@ everything() { (cd root && find . -printf '%p %m %u %l\n' | sort && find . -type
 # all that can be set there; the count is the node's, as no kernel spreads it here
 ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", idle_latency_us: 2, memlock: "unlimited", transparent_hugepages: "never",
   sysctls: {"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 87380 9000000"}, mtu: 9000, irq_affinity: "local", rings: {rx: 8192},
-  coalescing: {"adaptive-rx": false, "rx-usecs": 0}, pcie_read_request: 4096, pcie_aspm: "disabled", dcqcn: {rp_ai_rate: 10}, pfc_priorities: [3],
+  coalescing: {"adaptive-rx": false, "rx-usecs": 0}, pcie_read_request: 4096, pcie_aspm: "disabled", dcqcn: {rp_ai_rate: 10}, peermem: true, pfc_priorities: [3],
   ets: {tc_tsa: {"0": "ets", "3": "ets"}, tc_bw: {"0": 40, "3": 60}}, dscp_priority: {"26": 3}, dscp_trust: "dscp", roce_tos: 106}'

@@ -12,6 +12,7 @@ from typing import Callable, Iterator
 
 from . import network, nic, qos
 from .base import System, Trouble
+from .peermem import LOADED, Peermem
 from .roce import CmTos, TrafficClass
 from .values import Directory, HugePages, Irq, Text, Tuned, Value, WholeFile, cpus
 
@@ -467,6 +468,10 @@ def ecn_priorities(context: Context, value) -> Iterator[Wish | Trouble]:
     yield from _each(context.netdevs(), wishes)
 
 
+def peermem(context: Context, value) -> Iterator[Wish | Trouble]:
+    yield Peermem(context.system), LOADED
+
+
 SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
     "hugepages_2m": _huge_pages(2048),
     "hugepages_1g": _huge_pages(1048576),
@@ -489,4 +494,5 @@ SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
     "roce_tos": roce_tos,
     "ecn_priorities": ecn_priorities,
     "dcqcn": _of_each(nic.dcqcn),
+    "peermem": peermem,
 }

@@ -56,7 +56,7 @@ def direct($raw; $host; $gpus):
                 else [ (if $peermem then "nvidia_peermem" else "nvidia_peermem is not loaded" end),
                        (if $open then "open kernel modules" else "closed kernel modules" end) ] | join(", ") end),
         why: "without either, a NIC cannot register GPU memory, and the test fails or copies through the host",
-        remedy: "Run modprobe nvidia-peermem, or install the open kernel modules",
+        remedy: "Set host_tune_peermem: true, or install the open kernel modules",
         source: "NVIDIA, GPUDirect RDMA, kernel modules; rdma-core, ibv_reg_dmabuf_mr(3)" });
 
 # Under test: [{device, chain}]; a virtual function's way is that of its physical one.
