@@ -76,14 +76,25 @@ def _devices(run: RunView) -> Iterator[_Device]:
                     yield _Device(host, name, kind, _judged(block), carried[name])
 
 
+def _examples(devices: list[_Device]) -> list[_Device]:
+    """Of each set of counters the first device, and the first on another host."""
+    examples: dict[frozenset[str], list[_Device]] = {}
+    for one in devices:
+        found = examples.setdefault(one.counters, [])
+        if len(found) < 2 and all(one.host != other.host for other in found):
+            found.append(one)
+    return [one for found in examples.values() for one in found]
+
+
 def _lacks(devices: list[_Device]) -> Iterator[_Lack]:
     """Of each device the counters that one on another host has, by the first that has the most."""
     of_kind: dict[tuple[str, str, str], list[_Device]] = {}
     for one in devices:
         of_kind.setdefault(one.kind, []).append(one)
     for kind in of_kind.values():
+        examples = _examples(kind)
         for one in kind:
-            others = (other for other in kind if other.host != one.host)
+            others = (other for other in examples if other.host != one.host)
             richest = max(others, key=lambda other: len(other.counters - one.counters), default=one)
             if lacking := sorted(richest.counters - one.counters):
                 yield _Lack(one, richest, lacking)
