@@ -246,6 +246,11 @@ memory-modules = unknown = .commands["memory-modules"] = {"argv": ["dmidecode"],
 memory-modules = unknown = .commands["memory-modules"].stdout = "# No SMBIOS nor DMI entry point found, sorry."
 virtual-functions = info = .files["/sys/class/infiniband/mlx5_0/device/sriov_numvfs"] = "4"
 virtual-functions = unknown = .files["/sys/class/infiniband/mlx5_0/device/sriov_numvfs"] = "x"
+virtual-function-rights =  = .
+virtual-function-rights = info = .commands["virtual eth4"] = {"argv": ["ip"], "exit": 0, "stderr": "", "stdout": "[{\"ifname\": \"eth4\", \"vfinfo_list\": [{\"vf\": 0, \"spoofchk\": true, \"trust\": false}]}]"}
+virtual-function-rights = unknown = .commands["virtual eth4"] = {"argv": ["ip"], "exit": 0, "stderr": "", "stdout": "[{\"ifname\": \"eth4\"}]"}
+virtual-function-rights = unknown = .commands["virtual eth4"] = {"argv": ["ip"], "exit": 0, "stderr": "", "stdout": "[{\"vfinfo_list\": [{\"vf\": 0, \"trust\": \"on\"}, 7]}]"}
+virtual-function-rights = unknown = .commands["virtual eth4"] = {"argv": ["ip"], "exit": null, "stderr": "", "stdout": ""}
 rdma-namespaces = info = .files["/sys/module/ib_core/parameters/netns_mode"] = "N"
 rdma-namespaces = unknown = .files["/sys/module/ib_core/parameters/netns_mode"] = "?"
 partitions = info = .files["/sys/class/infiniband/mlx5_0/ports/1/pkeys/0"] = "0xffff"
@@ -256,6 +261,8 @@ CASES
   assert_equal "$(found_of partitions)" "port 1: 0x8001, 0xffff"
   assert_equal "$(found_of memory-modules)" "1 x 64 GB DDR5 at 4400 MT/s, 1 x 64 GB DDR5 at 4800 MT/s; 1 empty"
   assert_equal "$(found_of virtual-functions) $(found_of rdma-namespaces)" "4 of 16 shared"
+  judge "$FIXTURES/machine-amd.json" '.commands["virtual eth4"] = {exit: 0, stdout: ({vfinfo_list: [range(4) | {vf: ., spoofchk: (. != 1), trust: false}]} | tojson | "[\(.)]")}'
+  assert_equal "$(found_of virtual-function-rights)" "trust off, spoofchk on for 3 of 4"
   # of a host on which nothing is isolated, the other kernel's words
   judge "$FIXTURES/machine-amd.json" '.files["/proc/cmdline"] = "isolcpus=8-15 rcu_nocbs=8-15" | .files["/sys/devices/system/cpu/nohz_full"] = ""'
   assert_equal "$(found_of isolation)" "8-15: missing: nohz_full, irqaffinity"

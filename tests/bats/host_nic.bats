@@ -288,6 +288,20 @@ virtual() {
   assert_json found.json '[.commands["portinfo mlx5_0/1", "neighbour mlx5_0/1", "neighbour-name mlx5_0/1"].argv[2]] == ["mlx5_9", "mlx5_9", "mlx5_9"]'
 }
 
+@test "host-check asks what a card's virtual functions may do, where it has some" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  local count
+  for count in 0 2; do
+    # shellcheck disable=SC2016
+    laid_out nic-mlx5 bash -c 'device=/sys/class/infiniband/mlx5_0/device && mkdir $device/net/rep0 && echo pf0vf1 >$device/net/rep0/phys_port_name
+      echo "$2" >$device/sriov_numvfs && exec "$1" mlx5_0' bash "$TOP/roles/host_check/files/host-check" "$count" >"found$count.json"
+  done
+  assert_json found0.json '[.commands | keys[] | select(startswith("virtual "))] == []'
+  assert_json found2.json '[.commands | keys[] | select(startswith("virtual "))] == ["virtual enp129s0f0np0"]
+    and .commands["virtual enp129s0f0np0"].argv == ["ip", "-j", "link", "show", "dev", "enp129s0f0np0"]'
+}
+
 @test "host-check keeps the settings that matter, of mstconfig or of mlxconfig" {
   unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
   lay_out_script >"$BATS_FILE_TMPDIR/lay_out"

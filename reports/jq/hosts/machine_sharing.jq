@@ -23,6 +23,26 @@ def virtual($raw):
   | shown("virtual-functions"; $device; $now; if $now == null then "cannot be read" else "\($now) of \($most // "?")" end;
       "virtual functions share the card's link and caches with the test"; "Linux, Documentation/ABI/testing/sysfs-bus-pci");
 
+# ip -j link -> "trust off, spoofchk on 3 of 4"; null: no answer that can be read (iproute2, ip/ipaddress.c, print_vfinfo)
+def rights:
+  [strings | c::parsed | arrays[0] | objects | .vfinfo_list | arrays | map(objects)] | .[0]
+  | if . == null or . == [] then null
+    else
+      . as $all
+      | [ "trust", "spoofchk" | . as $key | [$all[][$key] | booleans] as $told
+          | ([$told[] | select(.)] | length) as $on
+          | select($told != [])
+          | $key + if $on == 0 then " off" elif $on == ($told | length) then " on" else " on for \($on) of \($told | length)" end ]
+      | if . == [] then null else join(", ") end end;
+
+def virtual_rights($raw):
+  $raw.commands | to_entries[] | select(.key | startswith("virtual ")) | .key[8:] as $port
+  | .value as $said | (if $said.exit == 0 then $said.stdout | rights else null end) as $rights
+  | shown("virtual-function-rights"; $port; $rights;
+      $rights // if $said.exit == 0 then "ip names no virtual function of \($port)" else $said | m::refusal("ip") end;
+      "a function without trust, or with a check of its addresses, may lose packets of bonds and containers";
+      "ip-link(8), vf trust and spoofchk");
+
 # Bit 15 of a key is full membership (InfiniBand Architecture, volume 1, 10.9.2).
 def partitions($raw):
   [ $raw.files | to_entries[] | select(.key | contains("/pkeys/"))
@@ -34,7 +54,7 @@ def partitions($raw):
       "InfiniBand Architecture, volume 1, partitioning; opensm's partitions.conf");
 
 def findings($host):
-  . as $raw | namespaces($raw), virtual($raw), partitions($raw);
+  . as $raw | namespaces($raw), virtual($raw), virtual_rights($raw), partitions($raw);
 
 # ---- neighbours: what all hosts of a fabric need --------------------------------------------------------------------
 

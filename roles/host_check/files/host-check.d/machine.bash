@@ -121,6 +121,17 @@ machine_pkeys() {
   done
 }
 
+# machine_virtual DEVICE: what its virtual functions may do, as its ports say
+machine_virtual() {
+  local net
+  if ! line "$1/device/sriov_numvfs" || [ "$LINE" = 0 ]; then return 0; fi
+  for net in "$1"/device/net/*; do
+    # their representors are there, too (nic_port)
+    if [ ! -e "$net" ] || { line "$net/phys_port_name" && [[ ! $LINE =~ ^p[0-9] ]]; }; then continue; fi
+    ask "virtual ${net##*/}" ip -j link show dev "${net##*/}"
+  done
+}
+
 machine_kernel() {
   local name group device
   local -a sysctls=()
@@ -145,6 +156,7 @@ machine_kernel() {
     keep_link "$name/device/iommu_group"
     keep "$name/device/driver/module/version" "$name"/device/sriov_{num,total}vfs
     machine_pkeys "$name"
+    machine_virtual "$name"
     group=$(readlink "$name/device/iommu_group") && keep "/sys/kernel/iommu_groups/${group##*/}/type"
   done
   # what there is, and a mark where this user may read and write it

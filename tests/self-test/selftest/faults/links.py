@@ -64,6 +64,18 @@ def virtual(answer: Document) -> None:
     commands["lldp"]["stdout"] = commands["lldp"]["stdout"].replace("enp1s0", "enp1s0p")
 
 
+def spoof_check(on: bool) -> Change:
+    """The first port has a virtual function, whose addresses are checked or not."""
+
+    def change(answer: Document) -> None:
+        said = f'[{{"vfinfo_list": [{{"vf": 0, "spoofchk": {str(on).lower()}, "trust": true}}]}}]'
+        asked = ["ip", "-j", "link", "show", "dev", "enp1s0"]
+        told = {"argv": asked, "exit": 0, "stdout": said, "stderr": ""}
+        answer["commands"]["virtual enp1s0"] = told
+
+    return change
+
+
 FAULTS = (
     on_beta(
         "fec-differs",
@@ -165,6 +177,15 @@ FAULTS = (
         "a link with too many bit errors before FEC, by mlxlink",
         says(f"link {CARD}", lambda text: text.replace("5E-10", "5E-5")),
         word=PASS,
+    ),
+    fault(
+        "rights-differ",
+        "checked",
+        PASS,
+        "host_check/differs-machine-virtual-function-rights/beta/enp1s0",
+        "a host that checks the addresses of its virtual functions, while the others do not",
+        edit("raw/*/host_check.json", spoof_check(False)),
+        edit(BETA, spoof_check(True)),
     ),
     fault(
         "cables-exchanged",
