@@ -69,7 +69,6 @@ def command(args: argparse.Namespace) -> int:
             file=root / folder.PLAN,
         )
     folder.verdict_head(root)  # a fault names the run's file, not the copy's
-    folder.record_heads(root / folder.RECORDS)
     seal.refuse_links(root, (*seal.DOCUMENTS, *PACKED))
     refuse_stale(root)
     names = run_files(root)

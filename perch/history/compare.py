@@ -57,8 +57,7 @@ def _side(root: Path) -> Side:
     from perch.judge import columns
     from perch.run import folder
 
-    records = folder.records(root)
-    verdict = folder.verdict_head(root)
+    verdict, records = folder.verdict_head(root), folder.records(root)
     document = baseline.document(
         folder.plan_head(root / folder.PLAN),
         columns.frame(records),

@@ -43,6 +43,7 @@ def command(args: argparse.Namespace) -> int:
     from perch.views.first_day import page
 
     root = folder.judged_folder(args.run)
+    folder.verdict_head(root)
     plan, records = planned.read_plan(root / folder.PLAN), folder.records(root)
     files = RawFiles(root)
     late = {host: list(lags(files, host)) for host in plan.hosts}

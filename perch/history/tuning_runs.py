@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,6 @@ from perch.checks.figures import TIMES_COMPLETION
 from perch.errors import PerchError
 from perch.judge import planned
 from perch.model.figures import encode, supports
-from perch.model.plan import Plan
 from perch.model.record import Latency, Number, Params, Record, Scope
 from perch.model.tuning import KINDS, Kind, Phase
 from perch.model.verdict import Word
@@ -150,20 +149,6 @@ def _line(name: str, record: Record) -> Line:
 # ---- a sub-run -----------------------------------------------------------------------------------
 
 
-def _owed(plan: Plan) -> int:
-    return sum(len(flow.expect) for flow in plan.flows())
-
-
-def _fault(plan: Plan, verdict: folder.VerdictHead, records: Sequence[Record]) -> str | None:
-    if verdict.run != plan.run:
-        return "verdict.json is not of this run: judge it again"
-    if any(record.run != plan.run for record in records):
-        return "records.jsonl has records of another run: judge it again"
-    if len(records) != _owed(plan):
-        return f"records.jsonl has {len(records)} of {_owed(plan)} records: judge it again"
-    return None
-
-
 def _read(root: Path, found: SubRun) -> None:
     """Fills in what is known of a sub-run. Raises PerchError where a file cannot be used."""
     plan = planned.read_plan(root / folder.PLAN)
@@ -172,9 +157,10 @@ def _read(root: Path, found: SubRun) -> None:
     found.suite, found.title = plan.suite.name, plan.suite.title
     found.hosts, found.scope, found.verdict = list(plan.hosts), verdict.scope, verdict.verdict
     found.titles = {flow.test: flow.title or flow.test for flow in plan.flows()}
-    found.planned = _owed(plan)
+    found.planned = sum(len(flow.expect) for flow in plan.flows())
     found.measured = sum(record.status == "ok" for record in records)
-    found.why = _fault(plan, verdict, records)
+    if len(records) != found.planned:
+        found.why = f"records.jsonl has {len(records)} of {found.planned} records: judge it again"
     # a transfer's sum speaks for its pairs of devices
     found.lines = [_line(found.name, record) for record in records if record.kind != "transfer"]
 

@@ -54,6 +54,9 @@ def word(checks: list[Check]) -> Word:
     return "INCONCLUSIVE" if "inconclusive" in statuses else "PASS"
 
 
+#: SHA-256, hexadecimal.
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
 #: test/client/server/rail/repeat; also a path under raw/<host>/flows/.
 FlowId = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*){4}$")
@@ -84,13 +87,17 @@ class Coverage(msgspec.Struct):
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """`soak` is a perch.model.soak.SoakSection as objects; perch.model.sections has the others."""
+    """`soak` is a perch.model.soak.SoakSection as objects; perch.model.sections has the others.
+
+    files: the digests of records.jsonl and a soak's intervals.jsonl, as they were judged.
+    """
 
     schema: str = "perch.verdict/1"
     run: str
     verdict: Word
     scope: Scope
     coverage: Coverage
+    files: dict[str, Digest] | msgspec.UnsetType = msgspec.UNSET
     checks: list[Check]
     comparison: ComparisonSection
     agreement: list[AgreementRow] | msgspec.UnsetType = msgspec.UNSET

@@ -14,7 +14,8 @@ class VerdictDocument(Verdict, kw_only=True):
     """Every check of a run with its limit, the limit's source and its evidence.
 
     Evidence: flows, flow#size, flow#sizexbatch/pair, hosts. `facts`, `switches`, `documents`,
-    `outside` and `soak` are absent where there is nothing of the kind.
+    `outside` and `soak` are absent where there is nothing of the kind. `files` has the SHA-256 of
+    records.jsonl and of a soak's intervals.jsonl, as they were judged.
     """
 
     schema: Literal["perch.verdict/1"] = "perch.verdict/1"

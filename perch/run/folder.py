@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
@@ -14,6 +14,7 @@ import polars as pl
 from perch.checks.fabric import planned_identity
 from perch.errors import ExitCode, PerchError
 from perch.judge import columns, planned
+from perch.judge.manifest import digest as file_digest
 from perch.judge.raw import UNREADABLE
 from perch.model.figures import encode_sorted
 from perch.model.folder import existing
@@ -34,6 +35,8 @@ RECORD_SCHEMA = "perch.record/2"
 #: Records that are held at a time while their columns are made.
 PART = 4096
 
+_T = TypeVar("_T", "VerdictHead", Verdict)
+
 
 class Counted(msgspec.Struct):
     planned: int = 0
@@ -48,6 +51,7 @@ class VerdictHead(msgspec.Struct):
     verdict: Word
     scope: Scope
     coverage: Counted
+    files: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class RecordHead(msgspec.Struct):
@@ -58,7 +62,8 @@ class RecordHead(msgspec.Struct):
     tool: ToolName
 
 
-_verdict = msgspec.json.Decoder(VerdictHead)
+_verdict = msgspec.json.Decoder(Verdict)
+_verdict_head = msgspec.json.Decoder(VerdictHead)
 _record = msgspec.json.Decoder(Record)
 _record_head = msgspec.json.Decoder(RecordHead)
 
@@ -104,13 +109,13 @@ def judged_folder(name: str) -> Path:
     return root
 
 
-def _unusable(path: Path, error: Exception, place: str = "") -> PerchError:
+def _unusable(path: Path, why: str, place: str = "") -> PerchError:
     return PerchError(
         ExitCode.INCONCLUSIVE,
-        f"it cannot be used: {explained(error)}",
+        why,
         file=path,
         place=place,
-        remedy=f"run perchctl judge {path.parent} again",
+        remedy=f"judge the run again: perchctl judge {path.parent}",
     )
 
 
@@ -125,38 +130,52 @@ def plan_head(path: Path) -> Plan:
     return Plan(**msgspec.structs.asdict(head) | {"rounds": []})
 
 
-def verdict_head(root: Path) -> VerdictHead:
-    """Raises PerchError where verdict.json is not a verdict, or one of another run.
+def verdict(root: Path) -> Verdict:
+    """Raises PerchError where verdict.json is not a verdict, or not of the files beside it."""
+    return _fitting(root, _verdict)
 
-    A run that could not be judged may have no name but its folder's.
-    """
+
+def verdict_head(root: Path) -> VerdictHead:
+    """The same, in part."""
+    return _fitting(root, _verdict_head)
+
+
+def _fitting(root: Path, decoder: msgspec.json.Decoder[_T]) -> _T:
     path = root / VERDICT
     try:
-        head = _verdict.decode(path.read_bytes())
+        found = decoder.decode(path.read_bytes())
     except (*UNREADABLE, OSError) as error:
-        raise _unusable(path, error) from None
-    if head.schema != "perch.verdict/1":
-        raise _unusable(path, ValueError(f"its schema is '{head.schema}', not perch.verdict/1"))
-    if head.verdict != "INCONCLUSIVE" and (run := plan_head(root / PLAN).run) != head.run:
-        raise PerchError(
-            ExitCode.INCONCLUSIVE,
-            f"it is of run {head.run}, and the plan is of run {run}",
-            file=path,
-            remedy=f"run perchctl judge {root} again",
-        )
-    return head
+        raise _damaged(path, error) from None
+    if found.schema != "perch.verdict/1":
+        raise _unusable(path, f"its schema is '{found.schema}', not perch.verdict/1")
+    # a run that could not be judged planned nothing and may have no name but its folder's
+    if found.coverage.planned and (run := plan_head(root / PLAN).run) != found.run:
+        raise _unusable(path, f"it is of run {found.run}, and the plan is of run {run}")
+    files = found.files or {}
+    if RECORDS not in files:
+        raise _unusable(path, f"it has no digest of {RECORDS}, as an older Perch made it")
+    for name, wanted in files.items():
+        if (there := file_digest(root / name)) is None:
+            raise _unusable(root / name, "it is missing, or cannot be read")
+        if there != wanted:
+            raise _unusable(root / name, f"it changed after {VERDICT} was made")
+    return found
 
 
-def _damaged(path: Path, decoder: msgspec.json.Decoder[Any], error: Exception) -> PerchError:
-    """The same; of lines that could not be read, with the first such line."""
+def _damaged(path: Path, error: Exception, place: str = "") -> PerchError:
+    return _unusable(path, f"it cannot be used: {explained(error)}", place)
+
+
+def _damaged_lines(path: Path, decoder: msgspec.json.Decoder[Any], error: Exception) -> PerchError:
+    """The same, with the first line that cannot be read."""
     if isinstance(error, OSError):
-        return _unusable(path, error)
+        return _damaged(path, error)
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             decoder.decode(line)
         except UNREADABLE as of_line:
-            return _unusable(path, of_line, f"line {number}")
-    return _unusable(path, error)
+            return _damaged(path, of_line, f"line {number}")
+    return _damaged(path, error)
 
 
 def record_heads(path: Path) -> list[RecordHead]:
@@ -164,7 +183,7 @@ def record_heads(path: Path) -> list[RecordHead]:
     try:
         heads = _record_head.decode_lines(path.read_bytes())
     except (*UNREADABLE, OSError) as error:
-        raise _damaged(path, _record_head, error) from None
+        raise _damaged_lines(path, _record_head, error) from None
     for number, head in enumerate(heads, 1):
         if head.schema != RECORD_SCHEMA:
             raise PerchError(
@@ -179,26 +198,24 @@ def record_heads(path: Path) -> list[RecordHead]:
 
 
 def records(root: Path) -> list[Record]:
-    """All records of a judged run. Raises PerchError."""
+    """All records of a run with a verdict that fits. Raises PerchError."""
     path = root / RECORDS
-    record_heads(path)
     try:
         return _record.decode_lines(path.read_bytes())
     except (*UNREADABLE, OSError) as error:
-        raise _damaged(path, _record, error) from None
+        raise _damaged_lines(path, _record, error) from None
 
 
 def frame(root: Path) -> pl.DataFrame:
-    """The columns of all records of a judged run. Raises PerchError."""
+    """The columns of the same, some thousands of records at a time. Raises PerchError."""
     path = root / RECORDS
-    record_heads(path)
     parts = []
     try:
         with path.open("rb") as lines:
             while part := [_record.decode(line) for line in islice(lines, PART)]:
                 parts.append(columns.part(part))
     except (*UNREADABLE, OSError) as error:
-        raise _damaged(path, _record, error) from None
+        raise _damaged_lines(path, _record, error) from None
     return columns.joined(parts)
 
 

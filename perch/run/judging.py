@@ -7,13 +7,15 @@ Nothing else is read, so that a run can be judged again anywhere, at any time, w
 
 from __future__ import annotations
 
+import hashlib
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import polars as pl
@@ -39,6 +41,9 @@ from perch.model.verdict import Check, Coverage, Verdict
 from perch.soak import judge as soak
 from perch.soak.told import Soak
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
 PARQUET = derived.PARQUET
 
@@ -53,6 +58,43 @@ class Judged(msgspec.Struct):
     baseline: Baseline
     records: pl.DataFrame
     verdict: Verdict
+
+
+# ---- outputs -------------------------------------------------------------------------------------
+
+
+class _Hashed(io.BufferedWriter):
+    """A new file, and the SHA-256 of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path, "wb"))
+        self._found = hashlib.sha256()
+
+    def write(self, content: ReadableBuffer, /) -> int:
+        self._found.update(content)
+        return super().write(content)
+
+    def digest(self) -> str:
+        return self._found.hexdigest()
+
+
+class _Work(NamedTuple):
+    """A folder for half-written outputs, and the digests of those that the verdict names."""
+
+    folder: Path
+    digests: dict[str, str]
+
+    @contextmanager
+    def new(self, name: str) -> Iterator[io.BufferedWriter]:
+        with _Hashed(self.folder / name) as file:
+            yield file
+        self.digests[name] = file.digest()
+
+    def write(self, verdict: Verdict) -> Verdict:
+        """Writes verdict.json; returns it with the digests."""
+        verdict = msgspec.structs.replace(verdict, files=dict(sorted(self.digests.items())))
+        (self.folder / VERDICT).write_bytes(encode(verdict) + b"\n")
+        return verdict
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -75,15 +117,15 @@ def _pieces(plan: Plan, files: RawFiles) -> _Pieces:
 
 
 def _read_records(
-    plan: Plan, hosts: dict[str, HostFacts], pieces: _Pieces, root: Path, work: Path
+    plan: Plan, hosts: dict[str, HostFacts], pieces: _Pieces, root: Path, work: _Work
 ) -> worker.Piece:
-    """Of a whole run. Writes work/records.jsonl."""
+    """Of a whole run. Writes records.jsonl."""
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
-    parts = work / "parts"
+    parts = work.folder / "parts"
     parts.mkdir()
     records, rows = [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
-    with (work / RECORDS).open("wb") as whole:
+    with work.new(RECORDS) as whole:
         read = worker.read(source, pieces.rounds, pieces.lines.parts, parts)
         for n, piece in enumerate(read):
             records.append(piece.records)
@@ -96,15 +138,20 @@ def _read_records(
     return worker.Piece(columns.joined(records), pl.concat(rows), trail)
 
 
-def _imported_records(plan: Plan, files: RawFiles, work: Path) -> tuple[worker.Piece, Documents]:
+def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[worker.Piece, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
     from perch.imports import imported  # with all its readers, which other runs do not need
 
     records, documents = imported.read(plan, files)
     frame = laws.judged(records)
-    (work / RECORDS).write_bytes(encode_lines(records))
-    whole = columns.joined([frame] if records else [])
-    return worker.Piece(whole, seen.frame([]), Trail()), documents
+    with work.new(RECORDS) as whole:
+        whole.write(encode_lines(records))
+    found = columns.joined([frame] if records else [])
+    return worker.Piece(found, seen.frame([]), Trail()), documents
+
+
+def _write_table(records: pl.DataFrame, work: Path) -> None:
+    parquet.write(records, work / RECORDS, work / PARQUET)
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -119,19 +166,19 @@ def _soak_state(plan: Plan, hosts: dict[str, HostFacts]) -> str | None:
 
 
 def _judged_soak(
-    plan: Plan, hosts: dict[str, HostFacts], limits: Limits, files: RawFiles, work: Path
+    plan: Plan, hosts: dict[str, HostFacts], limits: Limits, files: RawFiles, work: _Work
 ) -> Soak | None:
-    """Writes work/intervals.jsonl."""
+    """Writes intervals.jsonl."""
     if plan.soak is None:
         return None
-    with (work / INTERVALS).open("wb") as out:
+    with work.new(INTERVALS) as out:
         return soak.judge(plan, plan.soak, hosts, limits, files, out)
 
 
 # ---- a verdict -----------------------------------------------------------------------------------
 
 
-def _judge(root: Path, work: Path) -> Judged:
+def _judge(root: Path, work: _Work) -> Judged:
     """Writes all outputs into `work`. Raises PerchError where the run cannot be judged."""
     plan, retry_fault = planned.with_retry(
         planned.plan_to_judge(root / "plan.json"), root / "plan.retry.json"
@@ -148,7 +195,7 @@ def _judge(root: Path, work: Path) -> Judged:
             read, documents = _imported_records(plan, files, work)
         else:
             read = _read_records(plan, hosts, pieces.result(), root, work)
-        table = beside.submit(parquet.write, read.records, work / RECORDS, work / PARQUET)
+        table = beside.submit(_write_table, read.records, work.folder)
         view = RunView(
             plan=plan,
             records=read.records,
@@ -165,9 +212,8 @@ def _judge(root: Path, work: Path) -> Judged:
             soak_state=_soak_state(plan, hosts),
             soak=_judged_soak(plan, hosts, limits, files, work),
         )
-        verdict = assemble(view, all_findings(view))
+        verdict = work.write(assemble(view, all_findings(view)))
         table.result()
-    (work / VERDICT).write_bytes(encode(verdict) + b"\n")
     return Judged(root, plan, hosts, limits, baseline, read.records, verdict)
 
 
@@ -252,18 +298,19 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
     with _outputs(root) as work:
         try:
             with planned.without_collector():
-                return _judge(root, work), None
+                return _judge(root, _Work(work, {})), None
         except PerchError as error:
             if error.code != ExitCode.INCONCLUSIVE:
                 raise
             remedy, error.remedy = error.remedy or AGAIN, ""
             verdict = _unjudged(root, str(error), remedy)
             error.remedy = remedy
-            (work / RECORDS).write_bytes(b"")
-            parquet.write(columns.joined([]), work / RECORDS, work / PARQUET)
+            of_nothing = _Work(work, {})
+            with of_nothing.new(RECORDS):
+                pass
+            _write_table(columns.joined([]), work)
             (work / INTERVALS).unlink(missing_ok=True)
-            (work / VERDICT).write_bytes(encode(verdict) + b"\n")
-            return verdict, error
+            return of_nothing.write(verdict), error
 
 
 def judge(root: Path) -> tuple[Verdict, PerchError | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +9,7 @@ import msgspec
 import polars as pl
 
 from perch.errors import ExitCode, PerchError
-from perch.judge import columns, host_lines, planned
+from perch.judge import host_lines, planned
 from perch.judge.hosts import ENVIRONMENTS
 from perch.judge.raw import RawFiles
 from perch.model import derived
@@ -18,16 +17,16 @@ from perch.model.imported import Documents
 from perch.model.limit_sets import decoded as decoded_limits
 from perch.model.limits import Limits
 from perch.model.plan import Plan
-from perch.model.record import Number, Record
+from perch.model.record import Number
 from perch.model.sections import Fact, Switch
-from perch.model.text import explained, plural
 from perch.model.verdict import Verdict
+from perch.run import folder
 from perch.views import plan as plan_view
 from perch.views.references import Reference, read_references
 
 _T = TypeVar("_T")
 
-VERDICT, RECORDS, INTERVALS = derived.VERDICT, "records.jsonl", "intervals.jsonl"
+VERDICT, RECORDS, INTERVALS = folder.VERDICT, folder.RECORDS, folder.INTERVALS
 
 
 # ---- what agents found ---------------------------------------------------------------------------
@@ -160,8 +159,6 @@ class Run(msgspec.Struct):
 _environment = msgspec.json.Decoder(Environment)
 _past = msgspec.json.Decoder(PastRun)
 _name = msgspec.json.Decoder(LimitsName)
-_verdict = msgspec.json.Decoder(Verdict)
-_record = msgspec.json.Decoder(Record)
 
 
 def _content(path: Path) -> bytes:
@@ -240,84 +237,19 @@ def _plan(root: Path) -> Plan | None:
 # ---- a run that was judged before ----------------------------------------------------------------
 
 
-def _judge_first(root: Path, what: str) -> PerchError:
-    return PerchError(
-        ExitCode.USAGE, what, file=root, remedy=f"judge it first: perchctl judge {root}"
-    )
-
-
-def read_verdict(root: Path) -> Verdict:
-    """Raises PerchError where it cannot be read."""
-    path = root / VERDICT
-    if not path.is_file():
-        raise _judge_first(root, f"{VERDICT} is missing")
-    verdict = _decoded(_verdict, path.read_bytes())
-    if verdict is None:
-        raise PerchError(
-            ExitCode.INCONCLUSIVE,
-            "it is damaged",
-            file=path,
-            remedy=f"judge the run again: perchctl judge {root}",
-        )
-    return verdict
-
-
-def _parts(path: Path) -> Iterator[pl.DataFrame]:
-    """Records as columns, some thousands at a time."""
-    part: list[Record] = []
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                part.append(_record.decode(line))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise PerchError(
-                    ExitCode.INCONCLUSIVE,
-                    f"it is damaged: {explained(error)}",
-                    file=path,
-                    place=f"line {number}",
-                    remedy=f"judge the run again: perchctl judge {path.parent}",
-                ) from None
-            if len(part) == 4096:
-                yield columns.part(part)
-                part = []
-    if part:
-        yield columns.part(part)
-
-
-def read_records(root: Path) -> pl.DataFrame:
-    """The columns of DIR/records.jsonl. Raises PerchError where it cannot be read."""
-    path = root / RECORDS
-    if not path.is_file():
-        raise _judge_first(root, f"{RECORDS} is missing")
-    return columns.joined(list(_parts(path)))
-
-
-def _check_verdict(root: Path, plan: Plan | None, verdict: Verdict, records: pl.DataFrame) -> None:
-    """Raises PerchError where a verdict is not that of the plan and the records beside it.
-
-    A run that could not be judged may have no name but its folder's.
-    """
-    measured = verdict.coverage.measured
-    why = ""
-    if plan is not None and verdict.verdict != "INCONCLUSIVE" and verdict.run != plan.run:
-        why = f"it is of run {verdict.run}, and the plan is of run {plan.run}"
-    elif records.height < measured:
-        why = f"it counts {plural(measured, 'record')}, and {RECORDS} has {records.height}"
-    if why:
-        raise PerchError(
-            ExitCode.INCONCLUSIVE,
-            why,
-            file=root / VERDICT,
-            remedy=f"judge the run again: perchctl judge {root}",
-        )
-
-
 def read_run(root: Path) -> Run:
     """A run as its last verdict has it. Raises PerchError where it was not judged."""
-    verdict, plan, records = read_verdict(root), _plan(root), read_records(root)
-    _check_verdict(root, plan, verdict, records)
+    for name in (VERDICT, RECORDS):
+        if not (root / name).is_file():
+            raise PerchError(
+                ExitCode.USAGE,
+                f"{name} is missing",
+                file=root,
+                remedy=f"judge it first: perchctl judge {root}",
+            )
+    verdict, records = folder.verdict(root), folder.frame(root)
     limits = decoded_limits(_content(root / "inputs/limits.json") or None)
-    return _run(root, plan, verdict, records, limits)
+    return _run(root, _plan(root), verdict, records, limits)
 
 
 def of_judged(

@@ -22,6 +22,7 @@ sub_run() {
   jq -c --arg run "$run" --argjson factor "$2" '.run = $run
     | if .latency_us then .latency_us |= with_entries(if .key == "count" or .value == null then . else .value *= $factor end) else . end
     | if .bandwidth then .bandwidth.gbit_s /= $factor else . end' "$base/records.jsonl" >"$1/records.jsonl"
+  "$TOP/.venv/bin/python" "$TOP/tests/stamped.py" "$1"
 }
 
 # comparison UNTUNED TUNED...: the folder c, with a sub-run for each factor in turn
@@ -76,7 +77,7 @@ YAML
   stand_in agent main <<YAML
 - ansible.builtin.shell: |
     echo "{{ agent_run_dir | basename }} \$(ls $PWD/state | xargs -r | grep . || echo none)" >>$PWD/order
-    BATS_FILE_TMPDIR=$BATS_FILE_TMPDIR; . $PWD/sub_run.bash
+    TOP=$TOP BATS_FILE_TMPDIR=$BATS_FILE_TMPDIR; . $PWD/sub_run.bash
     factor=\$(jq -n "(if \$(ls $PWD/state | wc -l) == 2 then 0.8 else 1 end) * (1 + \$(wc -l <$PWD/order) % 3 / 100)")
     sub_run {{ agent_run_dir }} \$factor
   args: {executable: /bin/bash}

@@ -189,7 +189,7 @@ sample() { jq -c --arg name "$1" "select(.name == \$name) | ${2:-.value}" sample
   assert_output --partial "run: verdict.json is missing"
   echo '{' >run/verdict.json
   run_expecting 3 "$TOP/.venv/bin/python" "$TOP/tests/drawn.py" export run
-  assert_output --partial "damaged"
+  assert_output --partial "run/verdict.json: it cannot be used: "
 }
 
 @test "a run that is judged again and cannot be read keeps no report of its earlier verdict" {
@@ -333,9 +333,10 @@ xpath() { xmllint --xpath "$1" "${2:-$RUN}/junit.xml"; }
 @test "a run whose plan is damaged has its files for other programs, too" {
   copy run
   echo '{"created"' >run/plan.json
+  run_expecting 3 "$TOP/.venv/bin/perchctl" judge run
   run_expecting 0 "$TOP/.venv/bin/python" "$TOP/tests/drawn.py" export run
   prom run
-  assert_equal "$(sample perch_run_info '.labels | del(.verdict_sha256)')" '{"run":"20261121T080406Z-fixture"}'
+  assert_equal "$(sample perch_run_info '.labels | del(.verdict_sha256)')" '{"run":"run"}'
 }
 
 # ---- the front door ----

@@ -21,6 +21,7 @@ from perch.views import details, document, inputs, markdown
 from perch.views.charts import Chart
 from perch.views.table import Table
 from tests import spelled
+from tests.stamped import stamp
 
 Document = dict[str, Any]
 
@@ -75,6 +76,7 @@ class Made:
         encoder = msgspec.json.Encoder()
         (root / "records.jsonl").write_bytes(encoder.encode_lines(records))
         (root / "verdict.json").write_bytes(encoder.encode(verdict))
+        stamp(root)
         limits = Limits(tuple(self.limits), files=("roce.yml", "site.yml"))
         return inputs.of_judged(root, plan, verdict, columns.frame(records), limits)
 

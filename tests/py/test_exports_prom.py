@@ -114,6 +114,7 @@ def test_counters_that_moved_are_counted_once_a_flow(made: Made, tmp_path: Path)
 def test_without_a_plan_no_name_is_told(made: Made, tmp_path: Path) -> None:
     from perch.views import inputs
 
+    made.verdict["coverage"] = {"planned": 0, "measured": 0, "missing": []}
     made.write(tmp_path)
     (tmp_path / "plan.json").write_text("{", encoding="utf-8")
     run = inputs.read_run(tmp_path)

@@ -24,6 +24,7 @@ from perch.model.record import (
 )
 from perch.run import judging
 from tests.py.conftest import Ended
+from tests.stamped import stamp
 
 Perchctl = Callable[..., Ended]
 Change = Callable[[dict[str, Any]], object]
@@ -41,11 +42,12 @@ def runs(run_copy: Callable[[str], Path], tmp_path: Path) -> Path:
 
 
 def edit(run: Path, change: Change) -> None:
-    """Changes each record."""
+    """Changes each record, and stamps the verdict."""
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     for record in records:
         change(record)
     (run / "records.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    stamp(run)
 
 
 def compared(runs: Path, name: str = "compare-one-two") -> dict[str, Any]:
@@ -122,11 +124,12 @@ def test_records_that_cannot_be_read_are_named(runs: Path, perchctl: Perchctl) -
     assert "two/records.jsonl" in ended.stderr
 
 
-def test_records_of_an_older_perch_are_named(runs: Path, perchctl: Perchctl) -> None:
-    edit(runs / "two", lambda record: record.update(schema="perch.record/1", tcp=None))
+def test_a_verdict_of_an_older_perch_is_named(runs: Path, perchctl: Perchctl) -> None:
+    verdict = runs / "two/verdict.json"
+    verdict.write_text(verdict.read_text().replace('"files"', '"others"', 1))
     ended = compare(perchctl, runs)
     assert ended.code == 3
-    assert "two/records.jsonl, line 1: its schema is 'perch.record/1'" in ended.stderr
+    assert "two/verdict.json: it has no digest of records.jsonl" in ended.stderr
     assert "perchctl judge" in ended.stderr
 
 

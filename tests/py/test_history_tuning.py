@@ -15,6 +15,7 @@ import pytest
 from perch.model import schemas
 from perch.run import judging
 from tests.py.conftest import FIXTURES, Ended
+from tests.stamped import stamp
 
 Perchctl = Callable[..., Ended]
 Change_ = Callable[[dict[str, Any]], object]
@@ -59,6 +60,7 @@ class Folder:
         for record in records:
             change(record)
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        stamp(self.root / name)
 
     def write(self, name: str, document: object) -> None:
         (self.root / "inputs" / name).write_text(json.dumps(document))
@@ -175,7 +177,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "records empty": (
         lambda c: _put(c / "02-tuned/records.jsonl", ""),
-        "02-tuned: records.jsonl has 0 of 29",
+        "02-tuned: it is damaged: records.jsonl: it changed after verdict.json was made",
     ),
     "no objects": (
         lambda c: _put(c / "02-tuned/records.jsonl", "[1]\n"),
@@ -191,7 +193,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "records of another run": (
         lambda c: shutil.copy(c / "01-untuned/records.jsonl", c / "02-tuned"),
-        "02-tuned: records.jsonl has records of another run",
+        "02-tuned: it is damaged: records.jsonl: it changed after verdict.json was made",
     ),
     "a copy": (
         lambda c: shutil.copytree(c / "01-untuned", c / "03-untuned", dirs_exist_ok=True),

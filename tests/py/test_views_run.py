@@ -325,9 +325,9 @@ def test_the_summary_names_the_scope_and_the_limit_as_the_report_does(
     ("file", "content", "code", "said"),
     [
         ("verdict.json", None, 2, "verdict.json is missing; judge it first"),
-        ("verdict.json", "{", 3, "verdict.json: it is damaged; judge the run again"),
+        ("verdict.json", "{", 3, "verdict.json: it cannot be used: input data was truncated; j"),
         ("records.jsonl", None, 2, "records.jsonl is missing; judge it first"),
-        ("records.jsonl", '{"half', 3, "records.jsonl, line 1: it is damaged"),
+        ("records.jsonl", '{"half', 3, "records.jsonl: it changed after verdict.json was made; j"),
     ],
 )
 def test_a_summary_names_the_file_that_is_damaged(
