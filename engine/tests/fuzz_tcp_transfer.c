@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { LENGTH = 1000, POSTS = 20, EACH = LENGTH / POSTS };
 
 static void open_session(struct tcp_session *s, enum role role, enum op op, int fd) {
-	const struct job job = { .kind = KIND_TRANSFER, .op = op, .outstanding = POSTS };
+	const struct job job = { .kind = op == OP_SEND ? KIND_RATE : KIND_TRANSFER, .op = op, .outstanding = POSTS,
+				 .queue_pairs = 1, .batch = 1, .sizes = { EACH }, .n_sizes = 1 };
 	/* Exactly so much, so that the sanitizer sees a byte beside it. */
 	uint8_t *buffer = calloc(1, LENGTH);
 
@@ -21,13 +22,13 @@ static void open_session(struct tcp_session *s, enum role role, enum op op, int 
 		.arena = { .tx = buffer, .rx = buffer, .length = 2 * LENGTH, .slot_bytes = LENGTH, .slots = POSTS },
 		.fd = fd, .listener = -1, .wake_fd = -1, .role = role,
 	};
-	if (!buffer || (role == ROLE_CLIENT ? tcp_initiator_open(s, &job) : tcp_target_open(s, &job)) < 0)
+	if (!buffer || (role == ROLE_CLIENT ? tcp_initiator_open(s, &job) : tcp_target_open(s, &job, 0)) < 0)
 		abort();
-	for (uint32_t slot = 0; (role == ROLE_CLIENT || op == OP_SEND) && slot < POSTS; slot++) {
+	for (uint32_t slot = 0; role == ROLE_CLIENT && slot < POSTS; slot++) {
 		const struct work w = { .op = op, .slot = slot, .more = slot % 4 == 1 };
 
 		tcp_place(&s->session, slot, 0, slot * EACH, EACH);
-		if (role == ROLE_CLIENT && s->vtable.post(&s->session, &w) < 0)
+		if (s->vtable.post(&s->session, &w) < 0)
 			abort();
 	}
 }

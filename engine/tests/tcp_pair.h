@@ -59,7 +59,7 @@ static inline void open_end(enum role role) {
 	struct end *e = &pair.ends[role];
 	struct open_arguments a = {
 		.job = &pair.job, .role = role, .arena = &e->arena, .local = &loopback, .peer = &loopback,
-		.wake_fd = pair.wake_fd,
+		.wake_fd = pair.wake_fd, .channel = pair.job.queue_pairs - 1,
 	};
 
 	((struct sockaddr_in *) &loopback)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);

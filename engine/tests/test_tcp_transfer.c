@@ -382,7 +382,7 @@ static void test_hostile_requests(void **state) {
 		{ OP_READ, { 2, 0, 0, 0, 0, 0, 0, 201, 0, 0, 0, 0, 0, 0, 0, 0 } },
 		{ OP_READ, { 2, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 199 } },
 		{ OP_READ, { 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },        /* nothing known */
-		{ OP_SEND, { 3, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },        /* without a place */
+		{ OP_SEND, { 3, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0 } },        /* longer than its place */
 		{ OP_WRITE, { 1, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },       /* an unknown flag */
 		{ OP_WRITE, { 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },
 		{ OP_WRITE, { 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 } },
@@ -499,7 +499,7 @@ static void test_half_a_request(void **state) {
 static void test_operations_of_the_backend(void **state) {
 	static const char *const said[KIND_MAX] = {
 		"the tcp backend does not have it", "the tcp backend does not have it", "is no transfer",
-		"measures send, write or read",
+		"perch rate measures send",
 	};
 	(void) state;
 	for (int kind = 0; kind < KIND_MAX; kind++)

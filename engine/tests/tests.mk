@@ -19,9 +19,9 @@ UNIT_TESTS := $(filter-out $(BUILD)/tests/test_verbs_%,$(UNIT_TESTS))
 FUZZERS := $(filter-out %/fuzz_verbs_address,$(FUZZERS))
 endif
 
-# It looks into the backend's own files.
+# They look into the backend's own files.
 ifeq ($(OFI),)
-UNIT_TESTS := $(filter-out %/test_cxi,$(UNIT_TESTS))
+UNIT_TESTS := $(filter-out %/test_cxi %/test_ofi_rate,$(UNIT_TESTS))
 endif
 
 ifeq ($(SANITIZE),)

@@ -159,6 +159,17 @@ refused() {
   assert_json record.json '.integrity.bad_bytes == 0'
 }
 
+@test "rates count sends, writes and reads, and a sender is told of the receives that it may use" {
+  local op
+  for op in send write read; do
+    measured rate --op "$op" --iterations 1000 --warmup 10 --size 64 --outstanding 9 --batch 4
+    assert_json record.json '.op == "'"$op"'" and .message_rate.messages == 1000 and .path.claimed_bytes == 1010 * 64'
+  done
+  measured rate --op send --iterations 1000 --warmup 10 --size 64 --outstanding 9 --batch 4
+  # a greeting, 5 receives for credits, and one again for each credit: the target lends 16, and tells of 4 or more
+  assert_json calls.json '(.calls.fi_recv // 0) >= 6 + (1010 - 16) / 16'
+}
+
 @test "the service and the VNI come from the options, then from Slingshot's variables" {
   measured lat --svc-id 5 --server-svc-id 5 --vni 1024
   assert_json record.json '[.client, .server | .svc_id, .vni] == [5, 1024, 5, 1024]

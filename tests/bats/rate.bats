@@ -60,9 +60,33 @@ refused() {
   assert_json out.json '.[0] | .message_rate.messages == 100 and .params.warmup_s == 0.3
     and .path.claimed_bytes > 132 * 64'
   if "$PERCH" --version | grep -q ofi; then
-    rate 0 --backend ofi --provider tcp --iterations 500 --warmup 10
-    assert_json out.json '.[0] | .backend == "ofi" and .message_rate.messages == 500'
+    local op
+    for op in send write; do
+      rate 0 --backend ofi --provider tcp --op "$op" --iterations 500 --warmup 10
+      assert_json out.json '.[0] | .backend == "ofi" and .message_rate.messages == 500'
+    done
   fi
+}
+
+@test "sends over libfabric wait for receives, and every one is counted, whatever the lists and queues" {
+  if ! "$PERCH" --version | grep -q ofi; then skip "no libfabric"; fi
+  perch_serve
+  local depth batch
+  # of 9 the target lends 16 receives, far fewer than there are messages
+  while read -r depth batch; do
+    rate 0 --backend ofi --provider tcp --op send --size 64 --iterations 1001 --warmup 20 --threads 2 --outstanding "$depth" \
+      --batch "$batch"
+    assert_json out.json '.[0] | .op == "send" and .message_rate.messages == 2002
+      and .path.claimed_bytes == 2 * 1021 * 64'
+  done <<<$'1 1\n2 2\n9 4\n64 32\n64 64'
+  run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --backend ofi --provider tcp --op send --json --iterations 300 \
+    --warmup 5 --queue-pairs 3 --outstanding 7 --batch 3
+  rate 0 --backend ofi --provider shm --op send --completion busy --iterations 1500 --warmup 10
+  assert_json out.json '.[0] | .provider == "shm" and .message_rate.messages == 1500'
+  # the last credits of a sender that has gone are no failure
+  wait_until no_server_jobs
+  run grep failed "serve.$PORT.log"
+  assert_equal "$output" ""
 }
 
 @test "a footprint is the buffer of each thread, at both ends" {
@@ -125,7 +149,7 @@ refused() {
 }
 
 @test "what cannot be is exit 2 before anything starts" {
-  refused "perch rate over tcp measures send, write or read" --op fetch-add
+  refused "perch rate measures send, write or read" --op fetch-add
   refused "0' is out of range" --queue-pairs 0
   refused "no option --verify; it belongs to: lat, bw, transfer" --verify
   refused "has no message rate" --backend null

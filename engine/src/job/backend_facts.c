@@ -8,7 +8,6 @@
 #define OFI_OPS \
 	(1u << OP_SEND | 1u << OP_WRITE | 1u << OP_READ | 1u << OP_FETCH_ADD | 1u << OP_COMPARE_SWAP | \
 	 1u << OP_ATOMIC_OP | 1u << OP_FETCH_ATOMIC | 1u << OP_COMPARE_ATOMIC)
-#define ONE_SIDED (1u << OP_WRITE | 1u << OP_READ)
 #define OFI_FLAGS (BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES)
 
 const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
@@ -16,7 +15,6 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.name = "tcp",
 		.flags = BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES,
 		.ops = 1u << OP_SEND,
-		.rate_ops = ONE_SIDED | 1u << OP_SEND,
 		.summary = "one TCP connection through the kernel: the baseline",
 	},
 	[BACKEND_VERBS] = {
@@ -24,21 +22,18 @@ const struct backend_facts backend_facts[BACKEND_ID_MAX] = {
 		.flags = BACKEND_DEVICES | BACKEND_GPU | BACKEND_BOUNCE | BACKEND_SLEEPS | BACKEND_LANES |
 			 BACKEND_STAMPS | BACKEND_ONE_WORD | BACKEND_QUEUE_PAIRS,
 		.ops = (1u << OP_MAX) - 1,
-		.rate_ops = ONE_SIDED | 1u << OP_SEND,
 		.summary = "rdma-core: InfiniBand and RoCE, queue pairs of RC, UC and UD",
 	},
 	[BACKEND_OFI] = {
 		.name = "ofi",
 		.flags = OFI_FLAGS | BACKEND_PROVIDERS,
 		.ops = OFI_OPS,
-		.rate_ops = ONE_SIDED,
 		.summary = "libfabric, reliable datagrams over any provider: tcp, shm, verbs, efa, cxi, ...",
 	},
 	[BACKEND_CXI] = {
 		.name = "cxi",
 		.flags = OFI_FLAGS,
 		.ops = OFI_OPS,
-		.rate_ops = ONE_SIDED,
 		.summary = "HPE Slingshot: libfabric's provider cxi, with its own options",
 	},
 	[BACKEND_NULL] = {

@@ -36,7 +36,6 @@ struct backend_facts {
 	const char *name;
 	unsigned flags;
 	unsigned ops;           /* 1u << OP_*, of lat and bw */
-	unsigned rate_ops;      /* the same of rate */
 	const char *summary;    /* one line for --help and the manual */
 };
 

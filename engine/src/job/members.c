@@ -283,8 +283,7 @@ const struct option_entry job_members[] = {
 	  .brief = "Operation, such as send, write or read",
 	  .help = "Operation: send, send-imm, write, write-imm, read, fetch-add (or atomic), compare-swap; with "
 		  "--atomic-op: atomic-op, fetch-atomic, compare-atomic.",
-	  .fallback = "send; write for transfer and rate, which have write and read (rate over tcp and verbs: send, "
-		  "too)",
+	  .fallback = "send; write for transfer and rate, which have write and read (rate: send, too)",
 	  .type = OPTION_CUSTOM,
 	  .set_job = set_op, MEMBER(op), .names = op_names, .choices = op_words },
 	{ .name = "atomic-op", .metavar = "OP", .section = SECTION_WHAT, .commands = MEASURE,

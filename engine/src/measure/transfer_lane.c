@@ -27,8 +27,10 @@ static int open_sessions(struct lane *l, const struct open_arguments *arguments)
 	a.job = &l->job;
 	a.arena = &l->run.arena;
 	a.wake_fd = l->run.control->fd; /* a peer that gives up is noticed, also while connecting */
-	for (uint32_t i = 0; e == 0 && i < l->n_sessions; i++)
+	for (uint32_t i = 0; e == 0 && i < l->n_sessions; i++) {
+		a.channel = i;
 		e = l->run.backend->open(&a, &l->sessions[i]);
+	}
 	l->run.session = l->sessions[0];
 	return e;
 }
@@ -157,7 +159,7 @@ static void place_messages(struct lane *l, uint32_t channel) {
 	c->first = c->next = channel * slots;
 	c->end = c->first + slots;
 	c->under = c->unsignalled = 0;
-	for (uint32_t i = 0; (l->run.role == ROLE_CLIENT || op_is_send(l->op)) && i < slots; i++)
+	for (uint32_t i = 0; l->run.role == ROLE_CLIENT && i < slots; i++)
 		c->session->backend->lanes->place(c->session, c->first + i, c->in_session,
 						  place_offset(&places, channel, i % places.n),
 						  l->transfer->shape.size);

@@ -196,8 +196,7 @@ const struct backend backend_null = {
 	 * .lanes: the hooks of perch transfer and perch rate, exactly where it has BACKEND_LANES. Not required.
 	 * .lanes->place: message `slot` goes through queue pair `channel`, lies `offset` bytes into this end's
 	 * memory and the peer's, and has `size` bytes. All that its post needs is prepared here: post() takes the
-	 * slot's number as often as the caller likes. Never while the slot is under way. The target of sends hears, in
-	 * their order, where the messages of a queue pair shall land. Required.
+	 * slot's number as often as the caller likes. Never while the slot is under way. Required.
 	 * .lanes->post_list: starts `n` messages of one queue pair from `slot` on, with one doorbell. Answers how many
 	 * were started, 0 where poll() must make room first. In such a job each completion names its channel, and
 	 * may stand for further messages (completion.more). backend_post_each() does it by post(). Required.

@@ -201,6 +201,8 @@ static int open_all(struct ofi_session *o, const struct open_arguments *a) {
 	o->feeds = o->notified && ((o->info->mode | o->info->rx_attr->mode) & FI_RX_CQ_DATA);
 
 	r = allocate(o);
+	if (r == 0)
+		r = ofi_rate_open(o, a->channel);
 	if (r < 0)
 		return r;
 	r = open_endpoint(o);
@@ -327,6 +329,8 @@ int ofi_connect(struct session *s, const struct address *peer) {
 		r = greet(o, !client, deadline);
 	if (r == 0)
 		unlink_shared_memory(o);
+	if (r == 0)
+		r = ofi_rate_begin(o);
 	o->broken = r < 0;
 	return r;
 }
@@ -367,6 +371,7 @@ struct session *ofi_close(struct session *s) {
 	}
 	close_libfabric(o);
 	ofi_scratch_close(o);
+	ofi_rate_close(o);
 	free(o->contexts);
 	free(o->places);
 	if (o->kind->forget)
@@ -431,7 +436,7 @@ const struct backend backend_ofi = {
 	.open = ofi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
-	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = backend_post_each },
+	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = ofi_post_list },
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

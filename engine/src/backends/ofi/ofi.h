@@ -8,6 +8,7 @@
  *     ofi_memory.c    registration, and the address that tells the peer where our memory is
  *     ofi_gpu.c       the same for memory of GPUs
  *     ofi_data.c      the hot path: post, poll, wait
+ *     ofi_rate.c      receives and credits of message rates
  *     ofi_atomic.c    atomics: what the provider has of them, and their posting
  *     ofi_error.c     libfabric's errors in words
  *     ofi_device.c    facts about domains; `perch devices`
@@ -113,6 +114,7 @@ struct ofi_session {
 	bool broken;                    /* an operation has failed: what libfabric holds of it may not be torn down */
 	uint32_t under_way;             /* posts whose completion has not come */
 	uint32_t next_feed;
+	struct ofi_rate *rate;          /* of rates of sends; else NULL */
 	struct fid_fabric *fabric;
 	int wait_fd, wake_fd;
 
@@ -178,6 +180,16 @@ int ofi_poll(struct session *s, struct completion *ret, unsigned max);
 int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
 int ofi_started(struct ofi_session *o, const char *what, ssize_t r);
 
+/* ofi_rate.c. All but posting is for sends alone; negative: said. */
+uint32_t ofi_rate_receives(const struct job *job, enum role role);      /* lent at a time; 0: no such job */
+size_t ofi_rate_scratch(const struct job *job);                         /* bytes behind the greetings */
+int ofi_rate_open(struct ofi_session *o, uint32_t channel);
+int ofi_rate_begin(struct ofi_session *o);                              /* when the peer is connected */
+void ofi_rate_close(struct ofi_session *o);
+int ofi_rate_poll(struct ofi_session *o, struct completion *ret, unsigned max);
+bool ofi_rate_is_credit(struct ofi_session *o, const void *context);    /* which has failed, and need not be said */
+int ofi_post_list(struct session *s, const struct list *list);
+
 /* ofi_atomic.c: whether the endpoint has what the job asks for. Negative: said. */
 int ofi_atomic_open(struct ofi_session *o);
 
@@ -187,7 +199,7 @@ int ofi_atomic_open(struct ofi_session *o);
  */
 int ofi_failed(const struct ofi_session *o, const char *what, int error, const char *detail);
 int ofi_open_failed(const struct ofi_session *o, const char *what, int error);
-int ofi_cq_failed(struct ofi_session *o, ssize_t error);
+int ofi_cq_failed(struct ofi_session *o, ssize_t error);        /* 0: the sender of a rate has gone */
 
 /* ofi_device.c */
 int ofi_probe(device_callback callback, void *userdata);

@@ -208,6 +208,8 @@ static int poll_notified(struct ofi_session *o, struct completion *ret, unsigned
 int ofi_poll(struct session *s, struct completion *ret, unsigned max) {
 	struct ofi_session *o = ofi_session(s);
 
+	if (o->rate)
+		return ofi_rate_poll(o, ret, max);
 	return o->notified ? poll_notified(o, ret, max) : poll_plain(o, ret, max);
 }
 

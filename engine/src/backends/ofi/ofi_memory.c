@@ -56,6 +56,7 @@ static int open_scratch(struct ofi_session *o) {
 
 	if (o->job->op == OP_COMPARE_SWAP || o->job->op == OP_COMPARE_ATOMIC)
 		length += o->arena.length / 2;
+	length += ofi_rate_scratch(o->job);
 	length = (length + page - 1) / page * page;
 
 	r = room_check("/proc/meminfo", length);

@@ -99,8 +99,8 @@ static struct wish wish_for(const struct ofi_kind *kind, const struct job *job, 
 		.caps = FI_MSG | (op_is_atomic(job->op) ? FI_ATOMIC : job->op == OP_SEND ? 0 : FI_RMA),
 		.op_flags = op_flags,
 		.order = order_for(job),
-		.queue = MAX(MAX(job->outstanding, job_has_lanes(job) ? 0 : window) + OFI_QUEUE_SPARE,
-			     (uint32_t) OFI_QUEUE_MIN),
+		.queue = MAX(MAX(MAX(job->outstanding, ofi_rate_receives(job, role)), job_has_lanes(job) ? 0 : window) +
+			     OFI_QUEUE_SPARE, (uint32_t) OFI_QUEUE_MIN),
 		.gpu = job_uses_gpu(job) && !job->bounce,
 		.sleeps = job->completion == COMPLETION_EVENT,
 	};

@@ -102,11 +102,11 @@ static void describe(struct tcp_session *s, const struct open_arguments *a) {
 }
 
 /* Of transfers: the target's word ends each, so that it lies in the target's memory. */
-static int open_transfer(struct tcp_session *s, const struct job *job) {
+static int open_transfer(struct tcp_session *s, const struct job *job, uint32_t channel) {
 	s->vtable = backend_tcp;
 	s->session.backend = &s->vtable;
 	s->session.level = LEVEL_DELIVERY;
-	return s->role == ROLE_CLIENT ? tcp_initiator_open(s, job) : tcp_target_open(s, job);
+	return s->role == ROLE_CLIENT ? tcp_initiator_open(s, job) : tcp_target_open(s, job, channel);
 }
 
 static int tcp_open(const struct open_arguments *a, struct session **ret) {
@@ -138,7 +138,7 @@ static int tcp_open(const struct open_arguments *a, struct session **ret) {
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", s->lent_size);
 	describe(s, a);
 	if (job_has_lanes(job))
-		r = open_transfer(s, job);
+		r = open_transfer(s, job, a->channel);
 	if (r == 0 && s->role == ROLE_SERVER)
 		r = listen_for_data(s, a->local);
 	if (r < 0)

@@ -87,16 +87,10 @@ int64_t tcp_receive_some(struct tcp_session *s, struct iovec *iov, size_t n, con
 /* Sleeps for `events` of the connection (0: none) or the wake-up. Which of them have come. */
 short tcp_sleep(const struct tcp_session *s, short events, uint64_t timeout_ns);
 
-struct tcp_place {
-	uint64_t offset, size;
-};
-
 void tcp_place(struct session *session, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
-/* of a target of sends */
-void tcp_target_place(struct tcp_target *t, uint32_t slot, const struct tcp_place *place);
 
 /* Both set hooks in s->vtable; what they have made before they failed is tcp_close()'s. -ENOMEM (said). */
 int tcp_initiator_open(struct tcp_session *s, const struct job *job);
-int tcp_target_open(struct tcp_session *s, const struct job *job);
+int tcp_target_open(struct tcp_session *s, const struct job *job, uint32_t channel);
 struct tcp_initiator *tcp_initiator_close(struct tcp_initiator *i);
 struct tcp_target *tcp_target_close(struct tcp_target *t);

@@ -30,9 +30,10 @@ struct tcp_target {
 	uint8_t *into;                  /* the write that is arriving: where its next byte goes, */
 	uint64_t left;                  /* and how many are missing */
 	bool acknowledge;
-	/* sends: their places, used in turn */
-	struct tcp_place *places;
-	uint32_t first_place, end_place, next_place;
+	/* sends: where they land in turn, of which queue pair, the next one, and the bytes of each */
+	struct places places;
+	uint32_t channel, place;
+	uint64_t size;
 
 	uint64_t written, owed, said;   /* writes and sends in memory; those to be acknowledged; those that were */
 	uint8_t word[TCP_ACKNOWLEDGEMENT];
@@ -56,30 +57,16 @@ static void written(struct tcp_target *t) {
 		t->owed = t->written;
 }
 
-/* Each phase places all of them again, from the first on. */
-void tcp_target_place(struct tcp_target *t, uint32_t slot, const struct tcp_place *place) {
-	if (t->end_place != slot)
-		t->first_place = slot;
-	t->places[slot] = *place;
-	t->next_place = t->first_place;
-	t->end_place = slot + 1;
-}
-
 /* Where what is asked for begins, which may be no longer than its place. Negative: said. */
 static int read_request(struct tcp_target *t, struct tcp_request *ret) {
-	const uint8_t *bytes = t->stage + t->begin;
-	const struct tcp_place *place;
-	int e;
+	const bool sent = t->op == OP_SEND;
+	int e = tcp_request_read(t->stage + t->begin, t->op, sent ? t->size : t->length, ret);
 
-	if (t->op != OP_SEND)
-		return tcp_request_read(bytes, t->op, t->length, ret);
-	place = t->places + t->next_place;
-	e = tcp_request_read(bytes, t->op, place->size, ret);
-	if (e < 0)
+	if (e < 0 || !sent)
 		return e;
-	ret->offset = place->offset;
-	if (++t->next_place == t->end_place)
-		t->next_place = t->first_place;
+	ret->offset = place_offset(&t->places, t->channel, t->place);
+	if (++t->place == t->places.n)
+		t->place = 0;
 	return 0;
 }
 
@@ -238,13 +225,11 @@ static int target_post(struct session *session, const struct work *w) {
 }
 
 struct tcp_target *tcp_target_close(struct tcp_target *t) {
-	if (t)
-		free(t->places);
 	free(t);
 	return NULL;
 }
 
-int tcp_target_open(struct tcp_session *s, const struct job *job) {
+int tcp_target_open(struct tcp_session *s, const struct job *job, uint32_t channel) {
 	struct tcp_target *t = calloc(1, sizeof(*t));
 
 	if (!t)
@@ -253,9 +238,10 @@ int tcp_target_open(struct tcp_session *s, const struct job *job) {
 	t->length = s->arena.slot_bytes;
 	t->op = job->op;
 	s->target = t;
-	t->places = job->op == OP_SEND ? calloc(s->arena.slots, sizeof(*t->places)) : NULL;
-	if (job->op == OP_SEND && !t->places)
-		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", s->arena.slots);
+	t->channel = channel;
+	t->size = job_largest_size(job);
+	if (job->op == OP_SEND)
+		job_rate_places(job, &t->places);
 	s->vtable.post = target_post;
 	s->vtable.poll = target_poll;
 	s->vtable.wait = target_wait;

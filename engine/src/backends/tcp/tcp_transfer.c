@@ -31,10 +31,14 @@ enum {
 	RING_MIN = 64,
 };
 
+struct place {
+	uint64_t offset, size;
+};
+
 struct tcp_initiator {
 	uint8_t *base;
 	enum op op;
-	struct tcp_place *places;           /* by slot */
+	struct place *places;           /* by slot */
 	uint8_t (*requests)[TCP_REQUEST]; /* ring of what is posted and not yet reported, as is `slots` */
 	uint32_t *slots;
 	uint64_t mask;                  /* of the ring's indices */
@@ -127,7 +131,7 @@ static size_t gather_requests(const struct tcp_initiator *i, struct iovec iov[IO
 	size_t n = 0;
 
 	for (uint64_t k = i->sent; k < i->posted && n + 2 <= IOV_MAX && total < TCP_GATHER_BYTES; k++) {
-		const struct tcp_place *p = &i->places[i->slots[k & i->mask]];
+		const struct place *p = &i->places[i->slots[k & i->mask]];
 
 		if (skip < TCP_REQUEST)
 			iov[n++] = (struct iovec) { .iov_base = i->requests[k & i->mask] + skip,
@@ -175,20 +179,16 @@ static int transmit_all(struct tcp_session *s) {
 }
 
 void tcp_place(struct session *session, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size) {
-	struct tcp_session *s = tcp(session);
-	const struct tcp_place place = { .offset = offset, .size = size };
+	struct tcp_initiator *i = tcp(session)->initiator;
 
 	(void) channel; /* a connection is one */
-	if (s->initiator)
-		s->initiator->places[slot] = place;
-	else
-		tcp_target_place(s->target, slot, &place);
+	i->places[slot] = (struct place) { .offset = offset, .size = size };
 }
 
 static int initiator_post(struct session *session, const struct work *w) {
 	struct tcp_session *s = tcp(session);
 	struct tcp_initiator *i = s->initiator;
-	const struct tcp_place *p = &i->places[w->slot];
+	const struct place *p = &i->places[w->slot];
 	bool last = !w->more || w->flush;
 	struct tcp_request r = { .op = i->op, .offset = i->op == OP_SEND ? 0 : p->offset, .size = p->size };
 
@@ -235,7 +235,7 @@ static size_t gather_payloads(const struct tcp_initiator *i, struct iovec iov[IO
 	size_t n = 0;
 
 	for (uint64_t k = i->complete; k < i->sent && n < IOV_MAX && total < TCP_GATHER_BYTES; k++, skip = 0) {
-		const struct tcp_place *p = &i->places[i->slots[k & i->mask]];
+		const struct place *p = &i->places[i->slots[k & i->mask]];
 
 		iov[n++] = (struct iovec) { .iov_base = i->base + p->offset + skip, .iov_len = p->size - skip };
 		total += p->size - skip;

@@ -62,11 +62,8 @@ int verbs_transfer_open(struct verbs_session *v) {
 }
 
 void verbs_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size) {
-	struct verbs_session *v = verbs_session(s);
-
-	if (v->moves) /* else a target, which finds the places of its receives itself: verbs_rate.c */
-		v->moves[slot] = (struct verbs_move) { .offset = offset, .bytes = (uint32_t) size,
-						       .channel = (uint16_t) channel };
+	verbs_session(s)->moves[slot] = (struct verbs_move) { .offset = offset, .bytes = (uint32_t) size,
+							      .channel = (uint16_t) channel };
 }
 
 static inline void add_to_list(struct verbs_session *v, struct verbs_queue *q, const struct verbs_move *m,
