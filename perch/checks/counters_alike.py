@@ -52,7 +52,7 @@ class _Lack(NamedTuple):
 
 def _judged(block: Block) -> frozenset[str]:
     """Those of its counters that are judged."""
-    return (VOLUMES & block.known) | classes(block).keys()
+    return frozenset(VOLUMES & block.known | classes(block).keys())
 
 
 def _found(layout: Layout, facts: HostFacts) -> Iterator[tuple[str, str, str | None, Block]]:
