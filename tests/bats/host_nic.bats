@@ -35,7 +35,7 @@ topic() {
 
 @test "modules: which they are, light, current and heat within their limits; bad answers of ethtool" { topic optics 17; }
 
-@test "configuration: settings, adaptive routing and reporters; tools that are missing, hang or print rubbish" { topic config 25; }
+@test "configuration: settings, adaptive routing and reporters; tools that are missing, hang or print rubbish" { topic config 27; }
 
 @test "bit errors: few, many, and answers of mlxlink that tell none" { topic bits 10; }
 
@@ -58,7 +58,7 @@ topic() {
   with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of)) | group_by(.status)
     | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
   run cat whole.txt
-  assert_line "nic-mlx5: 23 info, 4 not_applicable, 27 ok"
+  assert_line "nic-mlx5: 26 info, 4 not_applicable, 27 ok"
   assert_line "nic-mlx5-infiniband: 21 info, 6 not_applicable, 24 ok"
   assert_line "nic-bnxt: 14 info, 6 not_applicable, 22 ok"
   assert_line "nic-irdma: 10 info, 6 not_applicable, 18 ok, 8 unknown"

@@ -93,8 +93,20 @@ def stored($raw; $d; $function):
         why: "a host that boots before the next run measures other firmware",
         remedy: "Reset the card (devlink dev reload action fw_activate, or mlxfwreset), or reboot" });
 
+# Of devlink, the driver's parameters, each in its modes: "driverinit true". Only shown: nic-health tells where devlink is missing.
+def parameters($raw; $d; $function):
+  [r::said($raw; "devlink-param") | strings | c::parsed | objects | .param | objects | .["pci/\($function)"] | arrays[] | objects]
+  | .[] | select(.name | strings | test("^[A-Za-z0-9_]{1,60}$")) | .name as $name
+  | ([.values | arrays[] | objects | select((.cmode | type) == "string" and (.value | type | . == "string" or . == "number" or . == "boolean"))
+      | "\(.cmode) \(.value)" | .[0:80]] | join(", ")) as $text
+  | select($text != "")
+  | r::result("info"; $text; $text)
+  | r::finding("param-\($name | ascii_downcase | gsub("_"; "-"))"; $d.name;
+      { severity: "advisory", wanted: null, source: "devlink-dev(8), param show", why: "drivers with other parameters have other queues and limits",
+        remedy: "devlink dev param set pci/\($function) name \($name) on the hosts that differ" });
+
 def findings($raw; $host; $devices):
   select($host.scope == "hardware")
   | $devices[] | . as $d | select(.rdma and (.cxi | not)) | .chain[0] | select(. != null) | . as $function
   | (select(by_mlx5($raw; $function)) | config($raw; $d; $function), (select($host.fabric == "roce") | adaptive($raw; $d; $function; $host))),
-    health($raw; $d; $function), stored($raw; $d; $function);
+    health($raw; $d; $function), stored($raw; $d; $function), parameters($raw; $d; $function);

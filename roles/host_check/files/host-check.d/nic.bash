@@ -214,6 +214,7 @@ gather_nic() {
   done
   ask devlink-health devlink -j health show
   ask devlink-info devlink -j dev info
+  ask devlink-param devlink -j dev param show
   for link in /sys/bus/auxiliary/devices/mlx5_core.*; do keep_link "$link"; done # newer drivers' ports are below these
   for function in "${!own[@]}"; do nic_interrupts "$function"; done
   keep /sys/devices/system/node/online /proc/sys/kernel/osrelease /proc/sys/net/ipv4/conf/all/{arp_ignore,arp_announce,rp_filter} \

@@ -165,6 +165,13 @@ FAULTS = (
         says("devlink-health", lambda text: text.replace("healthy", "error", 1)),
     ),
     on_beta(
+        "parameter-differs",
+        "differs-nic-param-flow-steering-mode/beta/mlx5_0",
+        "a driver that steers flows in another way than the other hosts'",
+        says("devlink-param", lambda text: text.replace("smfs", "dmfs")),
+        word=PASS,
+    ),
+    on_beta(
         "firmware-waits",
         "nic-firmware-stored/beta/mlx5_0",
         "a card whose next reset starts other firmware",
