@@ -206,7 +206,8 @@ class OfKind:
             cores = np.array([self._hosts[host].cores or math.inf for host in side.hosts], float)
             for parts in zip(*(one.parts for one in self._flows), strict=True):
                 used = [origin.processor_s(part, role) for part in parts]
-                yield ~(np.array(used, float) > origin.processors_s(cores, lived))
+                ran = np.array([origin.ran_s(*one) for one in zip(parts, lived, strict=True)])
+                yield ~(np.array(used, float) > origin.processors_s(cores, ran))
 
     # ---- bounds
 

@@ -48,6 +48,13 @@ WINDOW_S = 0.1
 #: granted (site policy).
 REST = 10
 
+#: Seconds of the whole host are counted by ticks of its clock, those of a process exactly. A tenth
+#: and ten ticks are granted (site policy).
+TICKS, TICKS_S = 1.1, 0.1
+
+#: A warm-up runs as fast as what is measured after it. Twice that is granted (site policy).
+WARMUP = 2
+
 #: Connections on which messages may be lost (docs/definitions.md, Losses).
 UNRELIABLE = ("UC", "UD", "datagram")
 
@@ -200,6 +207,13 @@ def _rates() -> Iterator[Law]:
         elapsed * (1 - rate / (least * (1 - PART))) > AGREEING_S + window,
         _of("bandwidth.gbit_s", "bandwidth.min_interval_gbit_s", words=words),
     )
+    yield Law(
+        peak * window > rate * elapsed * (1 + PART),
+        _of(
+            "bandwidth.peak_gbit_s", "bandwidth.gbit_s", "elapsed_s",
+            words="its best window of {} Gb/s alone moved more than {} Gb/s in {} s",
+        ),
+    )  # fmt: skip
     words = "its worst window of {} Gb/s is above its best of {} Gb/s"
     yield Law(
         least > peak * (1 + PART),
@@ -248,6 +262,12 @@ def _payload() -> Iterator[Law]:
             (whole - _col(seconds)).abs() > PART * _col(seconds) + 1e-6,
             _of(cost, seconds, words=f"the {side}'s {{}} s a gigabyte are not its {{}} s"),
         )
+        host = f"cpu.{side}_system_s"
+        words = f"the {side}'s process took {{}} s of processors, its whole host {{}} s"
+        yield Law(
+            _IS_ENGINE & (_col(seconds) > TICKS * _col(host) + TICKS_S),
+            _of(seconds, host, words=words),
+        )
 
 
 # ---- losses, checking, standing still ------------------------------------------------------------
@@ -292,6 +312,13 @@ def _checking() -> Iterator[Law]:
     yield Law(
         is_one & _IS_VERIFIED & (_col("integrity.checked_bytes") < moved),
         _of("integrity.checked_bytes", words="--verify checked {} bytes, less than arrived"),
+    )
+    under_way = _col("params.outstanding") * _col("params.queue_pairs")
+    beside = (_col("params.warmup").fill_null(0) + under_way.fill_null(0)) * 2 * size
+    warming = WARMUP * _col("params.warmup_s").fill_null(0) / _col("elapsed_s")
+    yield Law(
+        is_one & (_col("integrity.checked_bytes") > moved * (1 + warming + PART) + beside),
+        _of("integrity.checked_bytes", words="--verify checked {} bytes, more than arrived"),
     )
 
 

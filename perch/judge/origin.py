@@ -173,11 +173,23 @@ def processors_s(cores: times.Column, lived: times.Column) -> times.Column:
     return cores * (lived + times.GRANTED_S)
 
 
+def ran_s(part: Part, lived: float) -> float:
+    """Seconds in which a part took its processors' time, while its process lived so long.
+
+    Where messages may be lost, the last ones are waited for beside what is measured; of a transfer
+    each pair has a time of its own.
+    """
+    if part.loss is not None or part.transfer is not None or part.elapsed_s is None:
+        return lived
+    return min(lived, part.elapsed_s)
+
+
 def too_busy(part: Part, role: Role, client: End | None, facts: HostFacts) -> str | None:
-    """More seconds of processors than a host has while the client's process lived."""
-    seconds, lived = processor_s(part, role), client.elapsed_s if client else None
-    if seconds is None or lived is None or not facts.cores:
+    """More seconds of processors than a host has while the part was measured."""
+    seconds = processor_s(part, role)
+    if seconds is None or client is None or client.elapsed_s is None or not facts.cores:
         return None
+    lived = ran_s(part, client.elapsed_s)
     if seconds <= processors_s(facts.cores, lived):
         return None
     return (

@@ -21,6 +21,7 @@ from perch.tools.engine_figures import (
     CLOCKS,
     CLOCKS_S,
     CPU,
+    GRAIN_S,
     INTEGRITY,
     LATENCY,
     LOSS,
@@ -117,6 +118,7 @@ def surely_results(lines: Sequence[EngineLine]) -> list[bool]:
             *_latency(lines, groups["latency_us"], elapsed["elapsed_s"]),
             *_bandwidth(lines, groups["bandwidth"], elapsed["elapsed_s"]),
             *_promises(lines, groups["integrity"]),
+            *_costs(lines, groups["latency_us"], groups["cpu"]),
         ):
             sure &= holds
     for group in (elapsed, *groups.values()):
@@ -183,3 +185,13 @@ def _promises(lines: Sequence[EngineLine], integrity: _Group) -> Iterator[Mask]:
         [line.params is not None and line.params.verify is True for line in lines]
     )
     yield ~is_verified | (checked > 0)
+
+
+def _costs(lines: Sequence[EngineLine], times: _Group, cpu: _Group) -> Iterator[Mask]:
+    is_plain = np.array([line.loss is None and line.soak is None for line in lines])
+    payload_gb = times["count"] * np.nan_to_num(_size(lines)) / 1e9
+    for role in ("client", "server"):
+        seconds, cost = cpu[f"{role}_s"], cpu[f"{role}_s_per_gb"]
+        far = np.abs(cost * payload_gb - seconds)
+        grant = (TOLERANCE * seconds + GRAIN_S) * (1 - NEAR)
+        yield ~times.there | ~is_plain | np.isnan(far) | (far <= grant)

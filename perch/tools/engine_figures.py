@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from perch.model.record import Cpu, Latency, Number
-from perch.tools.results import natural, natural_or_none, positive, positive_or_none
+from perch.model.part import Part
+from perch.model.record import ROLES, Cpu, Latency, Number, Params
+from perch.tools.results import (
+    UnusableError,
+    natural,
+    natural_or_none,
+    positive,
+    positive_or_none,
+    shown,
+)
 
 #: A mean is that of a histogram's buckets: a tenth of a hundredth is granted.
 BUCKETS = 0.001
@@ -16,6 +24,9 @@ CLOCKS, CLOCKS_S = 1.05, 1e-5
 
 #: Figures of one line are rounded each by itself.
 TOLERANCE = 0.01
+
+#: Seconds of processors are counted in microseconds (getrusage).
+GRAIN_S = 1e-6
 
 _CPU_SECONDS = ("cpu", ("client_s", "server_s", "client_system_s", "server_system_s"))
 #: What the engine writes with every result of a kind, and over a backend
@@ -80,3 +91,19 @@ TCP = _checks(
     window_bytes=positive_or_none,
 )
 LOSS = _checks("loss", sent_messages=natural, lost_messages=natural_or_none)
+
+
+def check_cost(part: Part, params: Params) -> None:
+    """What a gigabyte of a latency test cost: its messages go one way as payload.
+
+    A record leaves it out; of a bandwidth perch.judge.laws compares it.
+    """
+    times, cpu = part.latency_us, part.cpu
+    if times is None or cpu is None or part.loss is not None or part.soak is not None:
+        return
+    payload_gb = (times.count or 0) * (params.size_bytes or 0) / 1e9
+    for role in ROLES:
+        seconds, cost = getattr(cpu, f"{role}_s"), getattr(cpu, f"{role}_s_per_gb")
+        if cost is not None and abs(cost * payload_gb - seconds) > TOLERANCE * seconds + GRAIN_S:
+            said = f"the {role}'s {shown(cost)} s a gigabyte"
+            raise UnusableError(f"{said} are not its {shown(seconds)} s")

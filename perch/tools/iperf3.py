@@ -84,6 +84,7 @@ class _Interval(msgspec.Struct):
 
 
 class _Stream(msgspec.Struct):
+    sender: _Sum | None = None
     receiver: _Sum | None = None
 
 
@@ -240,10 +241,23 @@ def _params(document: _Document) -> Params:
     )
 
 
+def _retransmissions(end: _End) -> int | None:
+    """Those of all streams, which a sum over one direction adds up."""
+    total = whole((end.sum_sent or _NONE).retransmits, "sum_sent.retransmits")
+    each = [(one.sender or _NONE).retransmits for one in end.streams or []]
+    counted = [one for one in each if one is not None]
+    if total is None or len(counted) < len(each) or end.sum_sent_bidir_reverse is not None:
+        return total
+    if each and sum(counted) != total:
+        raise UnusableError(
+            f"sum_sent.retransmits is {total}, and {shown(sum(counted))} of its streams"
+        )
+    return total
+
+
 def _tcp(document: _Document) -> Tcp:
-    sent = document.end.sum_sent or _NONE
     return Tcp(
-        retransmissions=whole(sent.retransmits, "sum_sent.retransmits"),
+        retransmissions=_retransmissions(document.end),
         window_bytes=natural_or_none(document.start.sndbuf_actual, "sndbuf_actual") or None,
     )
 

@@ -10,7 +10,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 from perch.model.figures import encode, rounded, supports
 from perch.model.part import Claims, Part
-from perch.model.record import Interval, Latency, Link, Model, Params, Stall, ToolName, Transfer
+from perch.model.record import (
+    Interval,
+    Latency,
+    Link,
+    Model,
+    Params,
+    Stall,
+    ToolName,
+    Transfer,
+)
 from perch.tools import perch_command, rate_command, transfer_command
 from perch.tools.claims import needed_bytes
 from perch.tools.engine_columns import surely_results
@@ -28,6 +37,7 @@ from perch.tools.engine_figures import (
     TCP,
     TOLERANCE,
     Check,
+    check_cost,
 )
 from perch.tools.engine_line import EngineError, EngineLine, EnginePath, EngineStall, decoded
 from perch.tools.results import (
@@ -245,6 +255,7 @@ def _check_possible(part: Part) -> None:
         _check_bandwidth(part, params)
         _check_claims(part)
     _check_promises(part, params)
+    check_cost(part, params)
 
 
 def _check_within_elapsed(part: Part, params: Params) -> None:
@@ -278,9 +289,8 @@ def _check_bandwidth(part: Part, params: Params) -> None:
 def _check_claims(part: Part) -> None:
     if part.claims is None:
         return
-    if part.claims.lost and part.loss is None:
-        said = f"its path lost {shown(part.claims.lost)} bytes"
-        raise UnusableError(f"{said}, but its connection has no losses")
+    if (lost := part.claims.lost) and part.loss is None:
+        raise UnusableError(f"its path lost {shown(lost)} bytes, but its connection has no losses")
     claimed, needed = (part.claims.sent or 0) + (part.claims.received or 0), needed_bytes(part)
     if claimed < needed:
         said = f"its path claims {shown(claimed)} bytes"

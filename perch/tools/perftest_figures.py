@@ -142,6 +142,7 @@ def _latency(row: Row, count: int) -> Latency:
     if not times.is_ordered:
         raise UnusableError("its percentiles are out of order")
     _check_mean(times)
+    _check_most(times)
     return times
 
 
@@ -158,6 +159,20 @@ def _check_mean(times: Latency) -> None:
         raise UnusableError(
             f"t_avg of {shown(mean)} us is below what t_min and t_typical allow, {allowed}"
         )
+
+
+def _check_most(times: Latency) -> None:
+    """t_max is the first time beyond those that are summed up, and so is a percentile of few.
+
+    Ranks are those of print_report_lat: iters_99 and iters_99_9.
+    """
+    summed = (times.count or 0) - 1 - TAIL
+    for name, quantile in Latency.PERCENTILES.items():
+        said, most = getattr(times, name), times.max
+        if said is None or most is None or math.ceil(summed * quantile) < summed:
+            continue
+        if abs(said - most) > 2 * GRAIN:
+            raise UnusableError(f"t_max is {shown(most)} us, and {name} {shown(said)} us")
 
 
 def _with_list(times: Latency, listed: Sequence[float]) -> None:

@@ -179,6 +179,9 @@ class Flows:
         octets = self.messages * size
         line["path"] = dict.fromkeys(("client_sent_bytes", "client_received_bytes"), octets)
         line["path"]["claimed_bytes"] = 2 * octets
+        payload_gb = line["latency_us"]["count"] * size / 1e9  # without the warm-up's
+        for role in ("client", "server"):
+            line["cpu"][f"{role}_s_per_gb"] = line["cpu"][f"{role}_s"] / payload_gb
         for role in ("client", "server"):
             host = flow.host(role)
             line[role].update(host=host, address=self.plan.hosts[host].address)

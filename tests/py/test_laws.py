@@ -53,6 +53,7 @@ def wide(line: Document) -> None:
 def a_tenth(line: Document) -> None:
     figures = line["latency_us"]
     figures |= {"count": figures["count"] // 10, "p99_9": None}
+    line["cpu"] |= {"client_s_per_gb": None, "server_s_per_gb": None}
 
 
 def ten_times(line: Document) -> None:
@@ -125,6 +126,11 @@ def fewer_bytes(line: Document) -> None:
             "has losses",
         ),
         ("loopback", "tcp-verify", put("integrity.checked_bytes", 65536), "less than arrived"),
+        ("loopback", "tcp-verify", times(2, "integrity.checked_bytes"), "more than arrived"),
+        ("loopback", "tcp-latency", times(2, "cpu.client_s"), "s a gigabyte are not its"),
+        ("loopback", "tcp-latency", times(2, "cpu.server_s_per_gb"), "s a gigabyte are not its"),
+        ("loopback", "tcp-latency", times(0.1, "cpu.client_system_s"), "its whole host"),
+        ("loopback", "tcp-bandwidth", times(9, "bandwidth.peak_gbit_s"), "alone moved more"),
         ("rxe", "verbs-write-bandwidth", put("path.lost_bytes", 65536), "its path lost"),
         (
             "rxe", "verbs-write-bandwidth", times(1 / 2, "bandwidth.bytes", "elapsed_s"),

@@ -150,6 +150,8 @@ RECEIVED = "end.sum_received."
          "sum_sent.retransmits is 1.5, which is not a whole number"),
         ("end.streams", [{"receiver": {"bytes": 10}}] * 4,
          "its streams received 40 bytes, which are not those of their sum"),
+        ("end.streams", [{"sender": {"retransmits": 2}}] * 4,
+         "sum_sent.retransmits is 7, and 8 of its streams"),
         ("end.sum_sent.bytes", int("9" * 309), "end.sum_sent.bytes: expected whole number"),
         ("intervals", [{"sum": {"start": 0, "end": 1, "bits_per_second": -1}}],
          "intervals.sum.bits_per_second is -1, which is not a result"),

@@ -171,6 +171,21 @@ def test_the_typical_time_is_the_median_and_percentiles_stay_as_reported() -> No
     assert part.claims is not None and (part.claims.sent, part.claims.received) == (2000, 2000)
 
 
+@pytest.mark.parametrize(
+    ("count", "most", "p99_9", "said"),
+    [
+        ("1000", "43.40", "21.70", "t_max is 43.4 us, and p99_9 21.7 us"),
+        ("1000", "21.70", "21.70", "ok"),
+        ("2000", "43.40", "21.70", "ok"),  # one of 1,997 lies between
+    ],
+)
+def test_of_a_thousand_times_the_greatest_is_p99_9(
+    count: str, most: str, p99_9: str, said: str
+) -> None:
+    row = f" 2 {count} 4.73 {most} 14.30 14.37 0.82 15.85 {p99_9}"
+    assert why(part_of(["                    Send Latency Test", LATENCY, row, RULE])) == said
+
+
 def read_lat(rate: str, *argv: str) -> Part:
     row = f" 64            58            17493.11        {rate}  "
     return part_of(["                    RDMA_Read Latency Test", DURATION, row, RULE], *argv)
