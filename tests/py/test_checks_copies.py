@@ -53,6 +53,9 @@ def test_a_line_that_was_copied_to_another_size_is_found(run_copy: MakeRun) -> N
     end = run.flow("tcp-latency")
     lines = end.lines()
     lines[1] = lines[0] | {key: lines[1][key] for key in ("params", "started")}
+    smaller = lines[0]["params"]["size_bytes"] / lines[1]["params"]["size_bytes"]
+    cpu = lines[0]["cpu"]
+    lines[1]["cpu"] = cpu | {name: cpu[name] * smaller for name in cpu if name.endswith("_per_gb")}
     end.write(printed(lines))
     finding = check_of(run.judge(), "copies")
     assert (finding.status, finding.evidence) == ("inconclusive", ["tcp-latency/alpha/beta/0/1"])
