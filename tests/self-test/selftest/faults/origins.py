@@ -21,7 +21,12 @@ from selftest.files import Document
 
 def first_twice(lines: list[Document]) -> list[Document]:
     own = {name: lines[1][name] for name in ("params", "started")}
-    return [lines[0], lines[0] | own, *lines[2:]]
+    smaller = lines[0]["params"]["size_bytes"] / lines[1]["params"]["size_bytes"]
+    cpu = {
+        name: value * smaller if name.endswith("_per_gb") else value
+        for name, value in lines[0]["cpu"].items()
+    }
+    return [lines[0], lines[0] | own | {"cpu": cpu}, *lines[2:]]
 
 
 FAULTS = (
