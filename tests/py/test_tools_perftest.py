@@ -161,8 +161,7 @@ def test_what_contradicts_itself_or_its_command_is_refused(
 
 
 def test_the_typical_time_is_the_median_and_percentiles_stay_as_reported() -> None:
-    row = " 2       1000          4.73           21.70        14.30    \t       14.37       \t0.82"
-    row += "   \t\t15.85   \t\t21.70  "
+    row = " 2  1000  4.73  21.70  14.30  \t  14.37  \t0.82   \t\t15.85   \t\t21.70  "
     part = part_of(["                    Send Latency Test", LATENCY, row, RULE], "-n", "1000")
     assert part.definition == "half_round_trip"
     assert times(part) == Latency(
@@ -171,19 +170,11 @@ def test_the_typical_time_is_the_median_and_percentiles_stay_as_reported() -> No
     assert part.claims is not None and (part.claims.sent, part.claims.received) == (2000, 2000)
 
 
-@pytest.mark.parametrize(
-    ("count", "most", "p99_9", "said"),
-    [
-        ("1000", "43.40", "21.70", "t_max is 43.4 us, and p99_9 21.7 us"),
-        ("1000", "21.70", "21.70", "ok"),
-        ("2000", "43.40", "21.70", "ok"),  # one of 1,997 lies between
-    ],
-)
-def test_of_a_thousand_times_the_greatest_is_p99_9(
-    count: str, most: str, p99_9: str, said: str
-) -> None:
-    row = f" 2 {count} 4.73 {most} 14.30 14.37 0.82 15.85 {p99_9}"
-    assert why(part_of(["                    Send Latency Test", LATENCY, row, RULE])) == said
+def test_of_a_thousand_times_the_greatest_is_p99_9() -> None:
+    bad = "t_max is 43.4 us, and p99_9 21.7 us"
+    for count, most, said in ((1000, 21.7, "ok"), (1000, 43.4, bad), (2000, 43.4, "ok")):
+        row = f" 2 {count} 4.73 {most} 14.30 14.37 0.82 15.85 21.70"
+        assert why(part_of([" Send Latency Test", LATENCY, row, RULE])) == said
 
 
 def read_lat(rate: str, *argv: str) -> Part:
