@@ -78,18 +78,21 @@ def _unknown(facts: HostFacts, created: float) -> str | None:
         return "its environment.json lacks the number of processors"
     if collected < created - LOST_S:
         return f"its environment.json is of {facts.collected}, before the plan"
-    over = moment(facts.agent.ended) if facts.agent else None
+    agent = facts.agent or Agent()
+    begun, over = moment(agent.started) or created, moment(agent.ended)
+    if collected < begun - LOST_S:
+        return f"its environment.json is of {facts.collected}, before its agent began"
     if over is not None and collected > over + LOST_S:
         return f"its environment.json is of {facts.collected}, after its agent ended"
-    return _not_idle(facts, created, over)
+    return _not_idle(facts, begun, over)
 
 
-def _not_idle(facts: HostFacts, created: float, over: float | None) -> str | None:
+def _not_idle(facts: HostFacts, begun: float, over: float | None) -> str | None:
     """Why the readings of a host's idle time are not of this run; the agent makes them itself."""
     readings = facts.idle_readings
     for reading in (readings.before, readings.after) if readings else ():
         at = reading.time if reading else None
-        if at is not None and (at < created - LOST_S or (over is not None and at > over + LOST_S)):
+        if at is not None and (at < begun - LOST_S or (over is not None and at > over + LOST_S)):
             return "its environment.json has idle counters of another time than its agent ran"
     if facts.idle is not None and facts.idle.seconds is not None and facts.idle.seconds < IDLE_S:
         seconds = round(facts.idle.seconds, 6)

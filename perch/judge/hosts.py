@@ -214,7 +214,18 @@ def is_answer(answer: Document) -> bool:
     return ran and isinstance(answer["files"].get("/proc/uptime"), str)
 
 
-def _misplaced(answer: Document, environment: Environment | None, created: str) -> str | None:
+def _clock(answer: Document) -> float | None:
+    """Seconds since the epoch by the host's clock, as `date +%s.%N` printed them for host-check."""
+    command = answer["commands"].get("clock")
+    try:
+        return float(command["stdout"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _misplaced(
+    answer: Document, environment: Environment | None, created: str, agent: Agent | None
+) -> str | None:
     """Why an answer does not belong to this host and run."""
     if environment is None or environment.hostname is None:
         return "its host is unproven: environment.json has no host name"
@@ -226,6 +237,12 @@ def _misplaced(answer: Document, environment: Environment | None, created: str) 
         return "its time, or the time of the plan, is missing"
     if collected < begun - LOST_S:
         return f"its time, {answer['collected']}, is before that of the plan, {created}"
+    over = moment(agent.ended) if agent else None
+    if agent is not None and over is not None and collected > over + LOST_S:
+        return f"its time, {answer['collected']}, is after its agent ended, {agent.ended}"
+    read = _clock(answer)
+    if read is not None and not abs(read - collected) <= LOST_S:
+        return f"its time is {answer['collected']}, but its clock read {read:.0f} s since 1970"
     return None
 
 
@@ -236,13 +253,14 @@ def _unchecked(
     environment: Environment | None,
     plan: Plan,
     areas: list[str],
+    agent: Agent | None,
 ) -> str | None:
     if answer is None:
         return "host_check.json is missing or cannot be read"
     if not is_answer(answer):
         return "host_check.json has no readings of the host"
     unwanted = _unwanted(host, wanted, plan.hosts[host].scope) if "machine" in areas else None
-    return unwanted or _misplaced(answer, environment, plan.created)
+    return unwanted or _misplaced(answer, environment, plan.created, agent)
 
 
 def subject(
@@ -297,14 +315,17 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool, uses_g
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
     areas = owed_areas(plan, name, uses_cxi=uses_cxi)
-    unchecked = _repeated(files, name) or _unchecked(answer, wanted, name, environment, plan, areas)
+    agent = _agent_of(files, plan, name)
+    unchecked = _repeated(files, name) or _unchecked(
+        answer, wanted, name, environment, plan, areas, agent
+    )
     asked = unchecked is None and answer is not None and areas
     said = environment or Environment()
     at_rest = around(said.idle) or idle(
         files, plan.run, name, said.idle_samples, said.address_interface
     )
     facts = HostFacts(
-        agent=_agent_of(files, plan, name),
+        agent=agent,
         retry_agent=_agent_of(files, plan, name, "retry/"),
         environment=environment is not None,
         environment_fault=files.repeated(place) or _idle_fault(said, at_rest),

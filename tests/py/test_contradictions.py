@@ -107,6 +107,7 @@ HOSTS: tuple[tuple[str, Change, str], ...] = (
     ("environment", put("collected", None), "lacks the host name or the time"),
     ("environment", put("hostname", None), "lacks the host name or the time"),
     ("environment", put("collected", "2026-10-21T08:04:11Z"), "before the plan"),
+    ("environment", put("collected", "2026-11-21T07:59:08Z"), "before its agent began"),
     ("environment", put("collected", "2026-12-21T08:04:11Z"), "after its agent ended"),
     ("environment", put("cpu.cores", None), "lacks the number of processors"),
     ("agent", put("started", "2020-01-01T00:00:00Z"), "of 2020-01-01T00:00:00Z, before the plan"),

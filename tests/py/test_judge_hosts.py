@@ -36,8 +36,7 @@ ANSWER: Document = {
 def root(run_copy: Callable[[str], Path]) -> Path:
     """The recorded run, planned with checks of hosts that alpha answered."""
     folder = run_copy("loopback")
-    plan = json.loads((folder / "plan.json").read_text())
-    (folder / "plan.json").write_text(json.dumps(plan | {"host_checks": True}))
+    Run(folder).edit("plan.json", lambda plan: plan.update(host_checks=True))
     (folder / "inputs/hosts").mkdir()
     wanted = {"schema": "perch.wanted/1", "host": "alpha", "wanted": {"mtu": 9000}}
     (folder / "inputs/hosts/alpha.json").write_text(json.dumps(wanted))
@@ -87,6 +86,11 @@ def test_an_answer_is_judged_with_what_is_wanted(root: Path) -> None:
         ({"collected": "2026-11-21T07:59:05Z"},
          "its time, 2026-11-21T07:59:05Z, is before that of the plan, 2026-11-21T08:04:06Z"),
         ({"collected": "2026-11-21T07:59:07Z"}, None),
+        ({"collected": "2027-11-21T08:05:00Z"},
+         "its time, 2027-11-21T08:05:00Z, is after its agent ended, 2026-11-21T08:04:54.593Z"),
+        ({"commands": ANSWER["commands"] | {"clock": {"exit": 0, "stdout": "1826784300.5"}}},
+         "its time is 2026-11-21T08:05:00Z, but its clock read 1826784300 s since 1970"),
+        ({"commands": ANSWER["commands"] | {"clock": {"exit": 0, "stdout": "1795248301.5"}}}, None),
     ],
 )  # fmt: skip
 def test_an_answer_of_another_host_or_run_is_not_judged(

@@ -50,7 +50,7 @@ def test_hardware_owes_its_host_checks_whatever_the_plan_says(
 
 ANSWER: Document = {
     "schema": "perch.host_check/1",
-    "collected": "2026-11-30T00:00:00Z",
+    "collected": "2026-11-21T14:10:00Z",
     "files": {"/proc/uptime": "1 1"},
     "later": {},
     "links": {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timedelta
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ PARTS = ("files", "later", "links", "commands")
 SERVER = ("hosts/machine-amd", "hosts/qos-mlx5-dcb", "hosts/nic-mlx5")
 #: Of each rail the network, and how the address of a host in it begins in a GID.
 NETS = (("192.0.2", "c000:020"), ("203.0.113", "cb00:710"))
+#: How long before its answer the controller asked a host, as recorded.
+ASKED = timedelta(seconds=1.5)
 #: What the composed site wants of each host.
 WANTED = {"pfc_priorities": [3]}
 
@@ -56,6 +59,9 @@ def answer(
     ):
         text = re.sub(pattern, replacement, text)
     said: Document = json.loads(text)
+    at = datetime.fromisoformat(collected)
+    said["commands"]["clock"]["stdout"] = f"{at.timestamp():.9f}"
+    said["files"]["PERCH_ASKED"] = f"{at - ASKED:%Y-%m-%dT%H:%M:%S.%f}"
     return said
 
 
