@@ -226,6 +226,13 @@ def test_an_average_is_not_above_the_best_run_of_messages() -> None:
     assert record.error is not None and "above its best window" in record.error.message
 
 
+@pytest.mark.parametrize(("completion", "status"), [("busy", "error"), ("event", "ok")])
+def test_ticks_miss_only_a_process_that_sleeps(completion: str, status: str) -> None:
+    cpu = {"client_s": 5, "client_system_s": 0.2}
+    record = judged(tool={"name": "perch"}, cpu=cpu, params={"completion": completion})
+    assert record.status == status
+
+
 WINDOWS = {"gbit_s": 94, "peak_gbit_s": 96, "min_interval_gbit_s": 90, "bytes": 203943 << 20}
 
 
