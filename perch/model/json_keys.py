@@ -12,8 +12,9 @@ import msgspec
 OUTLINES_MAX = 1024
 
 _FIGURES = b"0123456789.-+"
-_NUMBERED = re.compile(rb'"[^"\\]*[0-9.+-][^"\\]*":')
-#: A key that `_NUMBERED` would not find.
+#: Matches may overlap: what looks like a key may end where a key that begins with a colon begins.
+_KEY = re.compile(rb'(?=("[^"\\]*+":))')
+#: A key that `_KEY` would not find.
 _APART = re.compile(rb'"\s+:')
 #: The longest string of an output that is of another text each time.
 _DATA = b'"data":"'
@@ -60,7 +61,7 @@ class _Outlines:
 
     def add(self, text: bytes) -> None:
         """A document that has no key twice."""
-        numbered = _NUMBERED.findall(text)
+        numbered = [key for key in _KEY.findall(text) if key.translate(None, _FIGURES) != key]
         if b"\\" in text or _APART.search(text) or len(set(numbered)) < len(numbered):
             return
         if len(self._known) < OUTLINES_MAX:

@@ -102,3 +102,8 @@ def test_a_document_like_a_good_one_is_looked_at_for_keys_that_differ_in_digits(
 def test_documents_of_one_outline_are_told_apart(good: str, bad: str, key: str) -> None:
     assert repeated_key(good.encode()) is None
     assert repeated_key(bad.encode()) == key
+
+
+def test_a_key_that_begins_with_a_colon_is_seen_twice() -> None:
+    assert repeated_key(b'{"colons":"b",":1":5,":2":5}') is None
+    assert repeated_key(b'{"colons":"b",":1":5,":1":5}') == ":1"
