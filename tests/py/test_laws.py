@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from perch.judge import laws
+from perch.judge import columns, laws
 from perch.model.record import Record
 from tests.py.judging import Change, Document, Run, missing, put, times
 
@@ -274,3 +274,23 @@ def test_intervals_are_parts_of_their_whole(
     these = [{"start_s": a, "end_s": b, "gbit_s": rate} for a, b, rate in intervals]
     record = judged(bandwidth=BEST, intervals=these)
     assert record.error is not None and said in record.error.message
+
+
+@pytest.mark.parametrize(("least_us", "status"), [(100.0, "ok"), (5000.0, "error")])
+def test_a_warm_up_may_check_as_much_as_its_best_time_allows(least_us: float, status: str) -> None:
+    made = {
+        "schema": "perch.record/2", "run": "r", "flow": "t/a/b/0/1", "test": "t", "rail": 0,
+        "repeat": 1, "scope": "software", "tool": {"name": "perch"}, "client": {"host": "a"},
+        "server": {"host": "b"}, "status": "ok", "kind": "latency", "op": "send",
+        "backend": "tcp", "definition": "half_round_trip", "elapsed_s": 40,
+        "params": {"size_bytes": 64, "verify": True, "warmup_s": 0.2, "outstanding": 1,
+                   "queue_pairs": 1},
+        "latency_us": {"count": 2000, "min": least_us, "max": 20000.0, "mean": 10000.0,
+                       **dict.fromkeys(("p50", "p90", "p95", "p99"), 10000.0)},
+        "integrity": {"checked_bytes": 2 * 2350 * 64},
+    }  # fmt: skip
+    record = msgspec.convert(made, Record)
+    found = laws.contradictions([record], columns.part([record]))
+    assert (
+        "error" if any("more than arrived" in why for why in found.values()) else "ok"
+    ) == status
