@@ -66,7 +66,7 @@ bw h --rate 5Gb/s --size 64:1M:64K
 transfer h --backend verbs --devices a,b,c,d --server-devices e,f,g,h --cross-rail 1 --threads 8 --batch 1:64 --inline 0
 transfer h --backend cxi --op read --duration 3s
 rate h --backend verbs --op send --threads 8 --queue-pairs 4 --batch 16 --cq-moderation 48 --inline 32 --size 8:256
-rate h --backend cxi --duration 3s
+rate h --backend cxi --op send --duration 3s --footprint 1G
 transfer h --backend ofi --provider efa --queue-pairs 4 --chunk 1M --size 8M
 lat h --backend nosuch
 lat h --backend verbs --op fetch-add --size 8:16
@@ -79,7 +79,7 @@ bw h --backend verbs --keys matching
 bw h --iterations 5 --duration 5s
 transfer h --backend null
 rate h --backend null
-rate h --backend ofi --op send
+rate h --backend ofi --op fetch-add
 transfer h --backend ofi --devices a,b
 transfer h --backend verbs --connection uc
 lat
