@@ -37,10 +37,10 @@ def times(factor: float, *paths: str) -> Change:
 
 
 def later(seconds: float) -> Change:
-    """Moves all times of a flow's end, of an agent, of the engine's line or iperf3's document."""
+    """Moves all times of a flow's end, an agent, a host, the engine's line or iperf3's document."""
 
     def change(document: Document) -> None:
-        for key in ("started", "ended"):
+        for key in ("started", "ended", "collected"):
             at = moment(document.get(key))
             if at is not None:
                 document[key] = dated(at + seconds)
