@@ -176,8 +176,25 @@ def families() -> tuple[Family, ...]:
 
 
 def all_findings(run: RunView) -> list[Check]:
-    """What all checks find, in the order of a verdict."""
-    return [one for family in families() for one in family.findings(run)]
+    """What all checks find, in the order of a verdict.
+
+    Raises:
+        PerchError: two checks give findings of one id, which users' scripts could not tell apart.
+    """
+    owners: dict[str, Family] = {}
+    found: list[Check] = []
+    for family in families():
+        for one in family.findings(run):
+            other = owners.setdefault(one.id, family)
+            if other is not family:
+                raise PerchError(
+                    ExitCode.INCONCLUSIVE,
+                    f"finding '{one.id}' is given twice; the other is in {_file(other.judge)}",
+                    file=_file(family.judge),
+                    remedy="rename one of them",
+                )
+            found.append(one)
+    return found
 
 
 def design(section: str) -> str:

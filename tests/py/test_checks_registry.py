@@ -33,6 +33,22 @@ def test_a_family_that_another_file_has_refuses_to_load_and_both_are_named() -> 
     assert __file__ in str(error.value)
 
 
+def test_a_finding_that_another_check_gives_is_refused_and_both_files_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drops(run: RunView) -> Iterator[Check]:
+        yield Check(id="clock/ends", title="x", status="pass")
+
+    check(family="new", order=1, columns=("row",))(drops)
+    new, clock = (registry._families[name] for name in ("new", "clock"))
+    monkeypatch.setattr(registry, "families", lambda: (new, clock))
+    with pytest.raises(PerchError) as error:
+        registry.all_findings(run_of([record()]))
+    assert "finding 'clock/ends' is given twice" in str(error.value)
+    assert "perch/checks/clock.py" in str(error.value)
+    assert __file__ in str(error.value)
+
+
 def test_an_unknown_column_refuses_to_load_and_is_named() -> None:
     with pytest.raises(PerchError, match=r"unknown column 'latency_us\.p42'"):
         check(family="new", order=1, columns=("latency_us.p42",))(judge)
