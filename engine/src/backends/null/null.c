@@ -173,8 +173,9 @@ const struct backend backend_null = {
 	 */
 
 	/*
-	 * .slots: how many slots the arena shall have, at least max(outstanding, 2): the same at both ends, so a
-	 * function of the job alone. NULL: just those. Not required.
+	 * .slots: how many slots may be in use at a time (arena.window), at least max(outstanding, 2): the same at
+	 * both ends, so a function of the job alone. With --footprint the arena has a multiple of them, which are
+	 * used in turn. NULL: just those. Not required.
 	 */
 
 	/*
