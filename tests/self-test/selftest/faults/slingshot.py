@@ -24,6 +24,8 @@ ENGINE, TOOL = "engine/alpha/beta/0/1", "bw/alpha/beta/0/1"
 NODE = "raw/beta/host_check.json"
 OF_ENGINE = "flow/engine/alpha/beta/0/1 coverage path/engine/*"
 OF_TOOL = "flow/bw/alpha/beta/0/1 coverage path/bw/*"
+#: What the host's check knows of the link belongs to the ceiling.
+CEILING = "limit/write-bandwidth/bw"
 PORT = "/sys/class/cxi/cxi0/device/port"
 CODEWORDS = "/sys/class/cxi/cxi0/device/telemetry/hni_pcs_uncorrected_cw"
 POSING = "cxi_write_bw: sim_cxi0 is a simulated device: these figures are no proof of hardware"
@@ -183,7 +185,7 @@ FAULTS = (
         "cxi-unchecked",
         "slingshot",
         INCONCLUSIVE,
-        "host_check/skipped",
+        f"host_check/skipped {CEILING}",
         "a node whose check was skipped",
         remove(NODE),
     ),
@@ -253,5 +255,5 @@ FAULTS = (
         "a NIC that libfabric does not offer",
         says("libfabric", substitute("domain: cxi0", "domain: cxi1")),
     ),
-    on_node("cxi-gone", "device/beta host_check/*", "a NIC that disappeared", no_nic),
+    on_node("cxi-gone", f"device/beta host_check/* {CEILING}", "a NIC that disappeared", no_nic),
 )
