@@ -15,6 +15,8 @@ import polars as pl
 from perch.checks import RunView, check, design, first, names, plural
 from perch.checks.counters_alike import alike
 from perch.checks.figures import rounded_figures
+from perch.judge.counter_table import COUNTED_BY
+from perch.judge.places import VOLUMES
 from perch.model.figures import rounded
 from perch.model.plan import tolerated
 from perch.model.record import Events
@@ -129,6 +131,9 @@ CLASSES: dict[str, Class] = {
         shown=True,
     ),
 }
+
+#: Counters that a path is proven by, or a class that is not merely shown.
+_DECISIVE = VOLUMES.union(*(COUNTED_BY[kind] for kind, one in CLASSES.items() if not one.shown))
 
 _COLUMNS = (
     "flow", "scope", "status", "elapsed_s", "link.rate_gbit_s", "packets.sent",
@@ -376,7 +381,7 @@ def counters(run: RunView) -> Iterator[Check]:
     yield from _classes(run.records, known, tolerated(run.plan.hosts.values()))
     yield from _reset(run.records)
     yield from _missing(run.records)
-    yield from alike(run)
+    yield from alike(run, _DECISIVE)
     yield from _still(run.records, known)
 
 

@@ -9,15 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perch.checks import RunView, design, first, names, plural
-from perch.judge.counter_table import COUNTED_BY
 from perch.judge.counters import classes
 from perch.judge.hosts import HostFacts
 from perch.judge.places import VOLUMES
 from perch.model.raw import Block, Layout
 from perch.model.verdict import Check
-
-#: What a class or a path is judged by; the rest are extras of some drivers and firmwares.
-_DECISIVE = VOLUMES.union(*COUNTED_BY.values())
 
 
 class _Device(NamedTuple):
@@ -37,9 +33,8 @@ class _Lack(NamedTuple):
     other: _Device
     counters: list[str]
 
-    @property
-    def is_decisive(self) -> bool:
-        return self.device.hardware and not _DECISIVE.isdisjoint(self.counters)
+    def is_decisive(self, counters: frozenset[str]) -> bool:
+        return self.device.hardware and not counters.isdisjoint(self.counters)
 
     @property
     def said(self) -> str:
@@ -100,8 +95,11 @@ def _lacks(devices: list[_Device]) -> Iterator[_Lack]:
                 yield _Lack(one, richest, lacking)
 
 
-def alike(run: RunView) -> Iterator[Check]:
-    """Devices of one driver and fabric, on several hosts."""
+def alike(run: RunView, decisive: frozenset[str]) -> Iterator[Check]:
+    """Devices of one driver and fabric, on several hosts.
+
+    decisive: the counters that a verdict needs; the rest are extras of some drivers and firmwares.
+    """
     devices = list(_devices(run))
     compared = {one.kind for one in devices}
     if len({(one.host, one.kind) for one in devices}) == len(compared):
@@ -115,10 +113,10 @@ def alike(run: RunView) -> Iterator[Check]:
         unit="devices",
         source=design("never a PASS by omission"),
     )
-    found = sorted(_lacks(devices), key=lambda lack: not lack.is_decisive)
+    found = sorted(_lacks(devices), key=lambda lack: not lack.is_decisive(decisive))
     if found:
         more = f"; {plural(len(found) - 1, 'more device')}" if len(found) > 1 else ""
-        finding.status = "inconclusive" if found[0].is_decisive else "advisory"
+        finding.status = "inconclusive" if found[0].is_decisive(decisive) else "advisory"
         finding.measured = found[0].said + more
         finding.unit = None
         finding.evidence = first(dict.fromkeys(one.device.host for one in found))

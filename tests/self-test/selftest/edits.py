@@ -440,3 +440,14 @@ def limits_of(name: str) -> Edit:
         edit("plan.json", put("limits", name))(root)
 
     return planted
+
+
+def posing_as(line: Document, other: Document) -> Document:
+    """A line's figures under the size and at the time of another, by which a gigabyte cost more."""
+    own = {name: other[name] for name in ("params", "started")}
+    smaller = line["params"]["size_bytes"] / other["params"]["size_bytes"]
+    cpu = {
+        name: value * smaller if name.endswith("_per_gb") else value
+        for name, value in line["cpu"].items()
+    }
+    return line | own | {"cpu": cpu}

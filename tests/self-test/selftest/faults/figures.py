@@ -11,6 +11,7 @@ from selftest.edits import (
     all_times,
     fields,
     output,
+    posing_as,
     printed,
     prints,
     put,
@@ -106,8 +107,7 @@ def another_histogram(lines: list[Document]) -> list[Document]:
 
 def posing(lines: list[Document]) -> list[Document]:
     """The first size's line, under the name and at the time of the last."""
-    own = {name: lines[-1][name] for name in ("params", "started")}
-    return [*lines[:-1], lines[0] | own]
+    return [*lines[:-1], posing_as(lines[0], lines[-1])]
 
 
 def a_tenth(line: Document) -> None:

@@ -7,6 +7,7 @@ from selftest.edits import (
     idle,
     later,
     output,
+    posing_as,
     printed,
     prints,
     put,
@@ -20,13 +21,7 @@ from selftest.files import Document
 
 
 def first_twice(lines: list[Document]) -> list[Document]:
-    own = {name: lines[1][name] for name in ("params", "started")}
-    smaller = lines[0]["params"]["size_bytes"] / lines[1]["params"]["size_bytes"]
-    cpu = {
-        name: value * smaller if name.endswith("_per_gb") else value
-        for name, value in lines[0]["cpu"].items()
-    }
-    return [lines[0], lines[0] | own | {"cpu": cpu}, *lines[2:]]
+    return [lines[0], posing_as(lines[0], lines[1]), *lines[2:]]
 
 
 FAULTS = (
