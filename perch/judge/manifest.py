@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from perch.judge.raw import RawFiles, flow_folder
+from perch.judge.raw import RawFiles, flow_folder, regular
 from perch.model.plan import Flow
 
 MANIFEST = "raw/manifest.sha256"
@@ -25,8 +25,6 @@ _line = re.compile(
 
 #: Bytes that are hashed at a time.
 _BLOCK = 2**20
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Manifest(msgspec.Struct):
@@ -73,9 +71,11 @@ def files(root: Path) -> list[str]:
 
 def digest(path: Path) -> str | None:
     """SHA-256 of a regular file, in hexadecimal; None where it cannot be read."""
-    found = hashlib.sha256()
+    found, held = hashlib.sha256(), regular(path)
+    if held is None:
+        return None
     try:
-        with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+        with os.fdopen(held, "rb") as file:
             while block := file.read(_BLOCK):
                 found.update(block)
     except OSError:

@@ -90,15 +90,10 @@ class RawFiles:
         if held is None:
             return None
         try:
-            file = os.open(name, _FILE_FLAGS, dir_fd=held)
-        except OSError:
-            return None
+            file = regular(name, held)
         finally:
             os.close(held)
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            os.close(file)
-            return None
-        return os.fdopen(file, "rb", BUFFER)
+        return None if file is None else os.fdopen(file, "rb", BUFFER)
 
     def document(self, path: str, decoder: msgspec.json.Decoder[_T]) -> _T | None:
         """A document of a host.
@@ -131,22 +126,34 @@ def flow_folder(flow: Flow, host: str) -> str:
     return f"{walk_folder(host, retry=flow.retry)}/flows/{flow.id}"
 
 
+def regular(path: str | Path, folder: int | None = None) -> int | None:
+    """A descriptor of a regular file, in a folder of which this is a descriptor.
+
+    None where it cannot be read, or is a link; a pipe is not waited for.
+    """
+    try:
+        file = os.open(path, _FILE_FLAGS, dir_fd=folder)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    return None
+
+
 def contents(name: str, folder: int) -> bytes:
     """The bytes of a regular file in a folder, of which this is a descriptor.
 
     b"" where none can be read. Raises TooLargeError above `LARGEST` bytes.
     """
-    try:
-        file = os.open(name, _FILE_FLAGS, dir_fd=folder)
-    except OSError:
+    file = regular(name, folder)
+    if file is None:
         return b""
     try:
-        status = os.fstat(file)
-        if status.st_size == 0 or not stat.S_ISREG(status.st_mode):
-            return b""
-        if status.st_size > LARGEST:
+        size = os.fstat(file).st_size
+        if size > LARGEST:
             raise TooLargeError(f"{name} has more than {LARGEST >> 20} MiB")
-        return os.read(file, status.st_size)
+        return os.read(file, size)
     except OSError:
         return b""
     finally:

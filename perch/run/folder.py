@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -121,6 +122,10 @@ def _unusable(path: Path, why: str, place: str = "") -> PerchError:
 
 def plan_head(path: Path) -> Plan:
     """A plan without its rounds. Raises PerchError."""
+    if not is_regular(path):
+        raise PerchError(
+            ExitCode.INCONCLUSIVE, "it is missing, or is not a regular file", file=path
+        )
     try:
         head = planned.document(path.read_bytes(), str(path))
     except OSError as error:
@@ -154,6 +159,10 @@ def _fitting(root: Path, decoder: msgspec.json.Decoder[_T]) -> _T:
     files = found.files or {}
     if RECORDS not in files:
         raise _unusable(path, f"it has no digest of {RECORDS}, as an older Perch made it")
+    if INTERVALS not in files and os.path.lexists(root / INTERVALS):
+        raise _unusable(root / INTERVALS, f"{VERDICT} has no digest of it")
+    if unknown := sorted(files.keys() - {RECORDS, INTERVALS}):
+        raise _unusable(path, f"'files' names '{unknown[0]}', which judging does not write")
     for name, wanted in files.items():
         if (there := file_digest(root / name)) is None:
             raise _unusable(root / name, "it is missing, or cannot be read")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +61,44 @@ def test_a_verdict_of_an_older_perch_is_judged_again(perchctl: Command, judged: 
     done = perchctl("summary", judged)
     assert done.code == 3
     assert "it has no digest of records.jsonl, as an older Perch made it" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "/dev/zero", "raw/alpha/flows.jsonl"])
+def test_a_verdict_that_names_another_file_is_refused_unread(
+    perchctl: Command, judged: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    verdict = judged / "verdict.json"
+    document = json.loads(verdict.read_text())
+    document["files"][name] = "0" * 64
+    verdict.write_text(json.dumps(document))
+    looked: list[Path] = []
+    monkeypatch.setattr("perch.run.folder.file_digest", looked.append)
+    done = perchctl("summary", judged)
+    assert done.code == 3
+    assert f"verdict.json: 'files' names '{name}', which judging does not write" in done.stderr
+    assert f"judge the run again: perchctl judge {judged}" in done.stderr
+    assert looked == []
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_pipe_in_the_place_of_intervals_is_not_waited_for(
+    perchctl: Command, judged: Path, is_named: bool
+) -> None:
+    os.mkfifo(judged / "intervals.jsonl")
+    if is_named:
+        edit(judged / "verdict.json", '"files":{', f'"files":{{"intervals.jsonl":"{"0" * 64}",')
+    done = perchctl("summary", judged)
+    assert done.code == 3
+    why = "it is missing, or cannot be read" if is_named else "verdict.json has no digest of it"
+    assert f"intervals.jsonl: {why}; judge the run again" in done.stderr
+
+
+def test_a_pipe_in_the_place_of_the_plan_is_not_waited_for(perchctl: Command, judged: Path) -> None:
+    (judged / "plan.json").unlink()
+    os.mkfifo(judged / "plan.json")
+    done = perchctl("summary", judged)
+    assert done.code == 3
+    assert "plan.json: it is missing, or is not a regular file" in done.stderr
 
 
 def test_a_soaks_intervals_that_are_missing_are_told(perchctl: Command, tmp_path: Path) -> None:
