@@ -202,6 +202,37 @@ static void test_sends_wait_for_credits(void **state) {
 		}
 }
 
+/* A sender that has used up its credit has nothing under way: what wakes it up later is only its next message. */
+static void test_a_credit_is_used_before_sleeping(void **state) {
+	for (int armed = 0; armed < 2; armed++) {
+		struct job job = rate_job(OP_SEND, 200);
+		struct list list = { .op = OP_SEND, .n = 8, .size = 64, .signal = true };
+		struct completion c[RUN_COMPLETIONS];
+		struct session *s;
+
+		assert_int_equal(setup(state), 0);
+		job.completion = COMPLETION_EVENT;
+		open_rate(&job, true);
+		s = sessions[0];
+		if (armed) {
+			assert_int_equal(pair.backend->wait(s, c, RUN_COMPLETIONS, 0), 0);
+			assert_int_equal(fake.calls[FAKE_REQ_NOTIFY], 1);
+		}
+		while (pair.backend->lanes->post_list(s, &list) > 0)
+			(void) pair.backend->poll(s, c, RUN_COMPLETIONS);
+		while (pair.backend->poll(s, c, RUN_COMPLETIONS) > 0)
+			;
+		serve_target(); /* and says how much it has lent */
+		fake.calls[FAKE_REQ_NOTIFY] = 0;
+		assert_int_equal(pair.backend->wait(s, c, RUN_COMPLETIONS, 0), 0);
+		assert_true(pair.backend->lanes->post_list(s, &list) > 0);
+		/* where it slept, it has taken the event for what came */
+		assert_int_equal(fake.calls[FAKE_REQ_NOTIFY], 0);
+		assert_int_equal(verbs_session(s)->armed, armed);
+		close_rate();
+	}
+}
+
 static void test_messages_before_a_failure_are_counted(void **state) {
 	for (int wr = 0; wr < 2; wr++) {
 		struct job job = rate_job(OP_WRITE, 200);
@@ -237,6 +268,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_a_footprint_is_the_same_at_both_ends, setup),
 		cmocka_unit_test_setup(test_messages_use_all_places, setup),
 		cmocka_unit_test_setup(test_sends_wait_for_credits, setup),
+		cmocka_unit_test_setup(test_a_credit_is_used_before_sleeping, setup),
 		cmocka_unit_test_setup(test_messages_before_a_failure_are_counted, setup),
 		cmocka_unit_test_setup(test_inline_is_what_the_messages_have, setup),
 	};

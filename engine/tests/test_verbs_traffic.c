@@ -455,6 +455,32 @@ static void test_stamps_come_over_a_footprint(void **state) {
 	close_pair();
 }
 
+/* Message 2^32 - 256 and message 2^32 lie in the same place, with different stamps. */
+static void test_stamps_count_beyond_32_bits(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+	struct completion c;
+
+	(void) state;
+	job.kind = KIND_LATENCY;
+	job.outstanding = 1;
+	job.footprint = 256 * 64;
+	open_pair(&job);
+	assert_int_equal(pair.ends[ROLE_SERVER].arena.slots, 256);
+	verbs_session(pair.ends[ROLE_CLIENT].session)->stamps_sent = (uint32_t) -256;
+	verbs_session(pair.ends[ROLE_SERVER].session)->stamps_seen = (uint32_t) -256;
+	for (uint32_t i = 0; i < 512; i++) {
+		struct work w = { .op = OP_WRITE, .slot = i % 256, .size = 64, .notify = true };
+
+		assert_int_equal(take(ROLE_SERVER, &c, 1), 0);
+		assert_true(pair.backend->post(pair.ends[ROLE_CLIENT].session, &w) >= 0);
+		while (take(ROLE_CLIENT, &c, 1) > 0)
+			;
+		assert_int_equal(take(ROLE_SERVER, &c, 1), 1);
+		assert_int_equal(c.slot, w.slot);
+	}
+	close_pair();
+}
+
 static json_t *described(enum role role) {
 	json_t *record = json_pack("{s:{}}", "params");
 
@@ -615,6 +641,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_relaxed_ordering_is_the_default_of_bandwidth, setup),
 		cmocka_unit_test_setup(test_every_operation_over_a_footprint, setup),
 		cmocka_unit_test_setup(test_stamps_come_over_a_footprint, setup),
+		cmocka_unit_test_setup(test_stamps_count_beyond_32_bits, setup),
 		cmocka_unit_test_setup(test_a_record_says_whether_data_come_in_order, setup),
 		cmocka_unit_test_setup(test_a_record_names_the_queue_pairs_of_both_ends, setup),
 		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),

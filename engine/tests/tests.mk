@@ -21,7 +21,7 @@ endif
 
 # They look into the backend's own files.
 ifeq ($(OFI),)
-UNIT_TESTS := $(filter-out %/test_cxi %/test_ofi_rate,$(UNIT_TESTS))
+UNIT_TESTS := $(filter-out %/test_cxi $(BUILD)/tests/test_ofi_%,$(UNIT_TESTS))
 endif
 
 ifeq ($(SANITIZE),)

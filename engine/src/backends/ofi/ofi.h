@@ -115,6 +115,7 @@ struct ofi_session {
 	uint32_t under_way;             /* posts whose completion has not come */
 	uint32_t next_feed;
 	struct ofi_rate *rate;          /* of rates of sends; else NULL */
+	bool credited;                  /* its sender has been told of more receives since this was cleared */
 	struct fid_fabric *fabric;
 	int wait_fd, wake_fd;
 

@@ -227,8 +227,10 @@ int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t t
 	struct fid *fid = &o->cq->fid;
 	int r;
 
+	/* Receives that the peer has lent may be all that the caller waits for: it posts before it sleeps. */
+	o->credited = false;
 	r = ofi_poll(s, ret, max);
-	if (r != 0)
+	if (r != 0 || o->credited)
 		return r;
 
 	/* Arms the descriptor. -FI_EAGAIN: something has come since, and sleeping now could miss it. */

@@ -60,13 +60,17 @@ static int open_scratch(struct ofi_session *o) {
 	length = (length + page - 1) / page * page;
 
 	r = room_check("/proc/meminfo", length);
+	if (r == 0)
+		r = room_take(length);
 	if (r < 0)
 		return r;
 	p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (p == MAP_FAILED)
+	if (p == MAP_FAILED) {
+		room_give(length);
 		return failure(-ENOMEM, EXIT_HOST,
 			       "%s: cannot get %zu KiB to compare with; lower --size or --outstanding", o->job->backend,
 			       length >> 10);
+	}
 	o->scratch = p;
 	o->scratch_length = length;
 	return 0;
@@ -151,8 +155,10 @@ void ofi_memory_close(struct ofi_session *o) {
 }
 
 void ofi_scratch_close(struct ofi_session *o) {
-	if (o->scratch)
-		(void) munmap(o->scratch, o->scratch_length);
+	if (!o->scratch)
+		return;
+	(void) munmap(o->scratch, o->scratch_length);
+	room_give(o->scratch_length);
 	o->scratch = NULL;
 }
 

@@ -129,6 +129,7 @@ static int take_credit(struct ofi_session *o, uint32_t number) {
 		return failure(-EPROTO, EXIT_PEER, "%s: the peer lent an impossible number of receives, %u after %u; "
 			       "is it the same version of perch?", o->job->backend, lent, r->credit);
 	r->credit = lent;
+	o->credited = true;
 	return 0;
 }
 

@@ -103,7 +103,8 @@ struct verbs_session {
 	bool datagrams, reliable, lossy, atomics;
 	bool use_wr;                            /* moves: by the ibv_wr calls */
 	bool counts;                            /* a rate: completions are counted, not looked at one by one */
-	bool credits;                           /* of sends, at their initiator */
+	bool credits;                           /* of sends, at their initiator, */
+	bool credited;                          /* which has been told of more receives since this was cleared */
 	/* what each arrival must have; 0: a write, whose length the initiator knows */
 	uint32_t received_bytes;
 	struct ibv_send_wr *bad;                /* ibv_post_send(3)'s; on the stack it would cost each post a guard */
@@ -112,7 +113,7 @@ struct verbs_session {
 
 	/* write with half_round_trip: the last byte of each message counts 1 to 255, and its target polls for it */
 	uint64_t stamp_offset;                  /* within a slot */
-	uint32_t stamps_seen, stamps_sent;
+	uint64_t stamps_seen, stamps_sent;      /* messages of this phase */
 	bool in_order;                          /* the device says that it writes the last byte last */
 
 	/* event completion */

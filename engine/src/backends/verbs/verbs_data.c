@@ -97,7 +97,7 @@ void verbs_begin(struct session *s, uint64_t size) {
 		*stamp_place(v, slot) = 0;
 }
 
-static inline uint8_t stamp_of(uint32_t number) {
+static inline uint8_t stamp_of(uint64_t number) {
 	return (uint8_t) (number % STAMP_MAX + 1);
 }
 
@@ -329,7 +329,7 @@ static int poll_empty(struct verbs_session *v, int n) {
 /* Looks at memory for the stamp that is next. It is written last: the peer's writes are placed in order. */
 static inline bool stamp_arrived(struct verbs_session *v, struct completion *ret) {
 	/* Of a power of two many slots, of which the last stamp is never the next one again: 255 divides none. */
-	const uint32_t slot = v->stamps_seen & (v->slots - 1);
+	const uint32_t slot = (uint32_t) v->stamps_seen & (v->slots - 1);
 	const uint8_t *const place = stamp_place(v, slot), wanted = stamp_of(v->stamps_seen);
 
 	for (unsigned i = 0; i < STAMP_SPINS; i++)
@@ -392,8 +392,10 @@ int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t
 	};
 	int n;
 
+	/* Receives that the peer has lent may be all that the caller waits for: it posts before it sleeps. */
+	v->credited = false;
 	n = verbs_poll(s, ret, max);
-	if (n != 0)
+	if (n != 0 || v->credited)
 		return n;
 	if (!v->armed) {
 		n = ibv_req_notify_cq(v->cq, 0);
@@ -403,7 +405,7 @@ int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t
 		v->armed = true;
 		/* What came before it was armed makes no event. */
 		n = verbs_poll(s, ret, max);
-		if (n != 0)
+		if (n != 0 || v->credited)
 			return n;
 	}
 	if (ppoll(p, ELEMENTSOF(p), &timeout, NULL) < 0 && errno != EINTR)

@@ -117,6 +117,7 @@ static int take_credit(struct verbs_session *v, struct verbs_queue *q, const str
 		return failure(-EPROTO, EXIT_PEER, "verbs: %s lent an impossible number of receives, %u after %u; "
 			       "is it the same version of perch?", v->peer_name, lent, q->credit);
 	q->credit = lent;
+	v->credited = true;
 	return lend_empty(v, q);
 }
 
