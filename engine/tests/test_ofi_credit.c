@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: a sender of message rates that hears of more receives posts before it sleeps.
+ * Purpose: a sender of message rates that hears of more receives posts before it sleeps, and a target says why it could
+ * not tell of them.
  * Over a libfabric whose completions a test writes down: no proof of any provider.
  */
 #include <arpa/inet.h>
@@ -26,14 +27,25 @@ static struct {
 	unsigned n, next;
 	struct { void *context; uint8_t *buffer; } receives[RECEIVES];
 	unsigned lent, slept;
+	void *credit;                   /* context of the last message */
+	int send_error, error;          /* libfabric's, negative; of what is complete next, positive; 0: none */
 } fabric;
 
 static ssize_t read_queue(struct fid_cq *cq, void *ret, size_t n) {
 	(void) cq;
 	(void) n;
+	if (fabric.error)
+		return -FI_EAVAIL;
 	if (fabric.next == fabric.n)
 		return -FI_EAGAIN;
 	((struct fi_cq_entry *) ret)->op_context = fabric.done[fabric.next++];
+	return 1;
+}
+
+static ssize_t read_error(struct fid_cq *cq, struct fi_cq_err_entry *ret, uint64_t flags) {
+	(void) cq;
+	(void) flags;
+	*ret = (struct fi_cq_err_entry) { .op_context = fabric.credit, .flags = FI_SEND, .err = fabric.error };
 	return 1;
 }
 
@@ -53,8 +65,8 @@ static ssize_t deliver(struct fid_ep *ep, const void *buffer, size_t length, voi
 	(void) length;
 	(void) desc;
 	(void) to;
-	(void) context;
-	return 0;
+	fabric.credit = context;
+	return fabric.send_error;
 }
 
 /* Armed is what sleeps next. */
@@ -66,7 +78,7 @@ static int arm(struct fid_fabric *f, struct fid **fids, int n) {
 	return 0;
 }
 
-static struct fi_ops_cq cq_ops = { .read = read_queue };
+static struct fi_ops_cq cq_ops = { .read = read_queue, .readerr = read_error };
 static struct fi_ops_msg msg_ops = { .recv = lend, .send = deliver };
 static struct fi_ops_fabric fabric_ops = { .trywait = arm };
 static struct fid_cq cq = { .ops = &cq_ops };
@@ -128,9 +140,45 @@ static void test_a_credit_is_used_before_sleeping(void **state) {
 	assert_int_equal(fabric.slept, 2);
 }
 
+/* The target takes as many messages as make it tell of new receives. */
+static int take_a_part(void) {
+	struct completion c[DEPTH];
+	int e = 0;
+
+	for (unsigned i = 0; e >= 0 && i < LENT / 2; i++) {
+		fabric.done[fabric.n++] = fabric.receives[i].context;
+		e = ofi_poll(&session.session, c, DEPTH);
+	}
+	return e;
+}
+
+static void test_a_credit_that_fails_says_why(void **state) {
+	struct completion c[DEPTH];
+
+	(void) state;
+	open_end(ROLE_SERVER);
+	assert_int_equal(take_a_part(), 1);
+	assert_non_null(fabric.credit);
+	fabric.error = FI_ENETDOWN;
+	assert_int_equal(ofi_poll(&session.session, c, DEPTH), -ENODEV);
+	assert_non_null(strstr(failure_text(), "a send failed"));
+	assert_non_null(strstr(failure_text(), "the device is down"));
+}
+
+static void test_a_credit_that_is_refused_says_why(void **state) {
+	(void) state;
+	open_end(ROLE_SERVER);
+	fabric.send_error = -FI_ENETDOWN;
+	assert_int_equal(take_a_part(), -ENODEV);
+	assert_non_null(strstr(failure_text(), "telling the sender of receives failed"));
+	assert_non_null(strstr(failure_text(), "the device is down"));
+}
+
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_a_credit_is_used_before_sleeping, close_end),
+		cmocka_unit_test_teardown(test_a_credit_that_fails_says_why, close_end),
+		cmocka_unit_test_teardown(test_a_credit_that_is_refused_says_why, close_end),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

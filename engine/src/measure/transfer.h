@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/message.h"
 #include "exchange.h"
 #include "place.h"
 
@@ -74,7 +75,9 @@ struct thread {
 	struct transfer *transfer;
 	uint32_t number;
 	bool started;
-	int error;                      /* negative: said */
+	int error;                      /* negative: said; at the target by nobody yet, and the words are below */
+	enum exit_code code;
+	char text[FAILURE_TEXT_MAX];
 };
 
 /* Says that something was complete. */
@@ -141,7 +144,17 @@ void transfer_join(struct transfer *x);         /* waits for threads that end by
 void *transfer_initiate(void *thread);
 /* transfer_rate.c: a thread's part of a message rate, from the common start to its last completion. Negative: said. */
 int rate_drive(struct thread *t);
-void *transfer_attend(void *thread);            /* the target's: makes progress until x->stop */
+/*
+ * The target's: makes progress until x->stop. A failure is kept in its struct thread: when a client that is through has
+ * closed its queues, messages to it may still be under way, and that they fail is nothing to speak of.
+ */
+void *transfer_attend(void *thread);
+
+/*
+ * The target, in the middle of a phase, with x->stop set: why a thread has failed (said), after all have ended.
+ * 0: the client has said something by now, or has gone; that counts.
+ */
+int transfer_why(struct transfer *x);
 
 /*
  * transfer_verify.c. Where a lane verifies, its batches are checked one by one,

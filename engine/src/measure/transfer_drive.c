@@ -5,6 +5,7 @@
  * It takes no lock and writes nothing that another thread's hot path reads.
  */
 #include <sched.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 
 #include "base/message.h"
@@ -12,6 +13,9 @@
 
 /* As many completions a call as the other tests take. */
 enum { COMPLETIONS = RUN_COMPLETIONS };
+
+/* How much later than the end of its queues a client's last word may come: a round trip and some scheduling. */
+#define LAST_WORD_NS NSEC_PER_SEC
 
 /* Whether the list ends with this piece: its last one's completion must come by itself, and rings the doorbell. */
 static inline bool ends_list(const struct lane *l, const struct channel *c) {
@@ -216,8 +220,10 @@ void *transfer_attend(void *thread) {
 	struct thread *t = thread;
 	struct transfer *x = t->transfer;
 	struct completion c[COMPLETIONS];
-	int n = sit(t);
+	int n;
 
+	failure_keep_apart(true);
+	n = sit(t);
 	while (n >= 0 && !atomic_load_explicit(&x->stop, memory_order_relaxed))
 		for (uint32_t i = t->number; n >= 0 && i < x->n_lanes; i += x->job.threads) {
 			struct lane *l = x->lanes[i];
@@ -227,8 +233,26 @@ void *transfer_attend(void *thread) {
 					      : l->backend->poll(l->sessions[k], c, COMPLETIONS);
 		}
 	t->error = MIN(n, 0);
+	t->code = failure_code();
+	(void) snprintf(t->text, sizeof(t->text), "%s", failure_text());
 	leave(t);
 	return NULL;
+}
+
+int transfer_why(struct transfer *x) {
+	int e = 0;
+
+	control_wait(x->control, LAST_WORD_NS);
+	if (control_pending(x->control))
+		return 0;
+	transfer_stop(x);
+	for (uint32_t i = 0; e == 0 && i < x->job.threads; i++) {
+		const struct thread *t = x->threads + i;
+
+		if (t->error < 0)
+			e = failure(t->error, t->code, "%s", t->text);
+	}
+	return e;
 }
 
 int transfer_start(struct transfer *x, void *(*body)(void *)) {

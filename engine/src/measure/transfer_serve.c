@@ -65,10 +65,11 @@ static int say_result(struct transfer *x, const struct cpu_time *cpu) {
  */
 static int hear(struct transfer *x, enum frame_type *ret_type, json_t **ret) {
 	while (!control_pending(x->control)) {
+		int e = atomic_load(&x->stop) ? transfer_why(x) : 0;
+
+		if (e < 0)
+			return e;
 		control_wait(x->control, RUN_SLEEP_NS);
-		for (uint32_t i = 0; i < x->job.threads; i++)
-			if (atomic_load(&x->stop) && x->threads[i].started && x->threads[i].error < 0)
-				return x->threads[i].error;
 	}
 	return control_receive(x->control, x->job.timeout_ns, ret_type, ret);
 }

@@ -188,7 +188,6 @@ int ofi_rate_open(struct ofi_session *o, uint32_t channel);
 int ofi_rate_begin(struct ofi_session *o);                              /* when the peer is connected */
 void ofi_rate_close(struct ofi_session *o);
 int ofi_rate_poll(struct ofi_session *o, struct completion *ret, unsigned max);
-bool ofi_rate_is_credit(struct ofi_session *o, const void *context);    /* which has failed, and need not be said */
 int ofi_post_list(struct session *s, const struct list *list);
 
 /* ofi_atomic.c: whether the endpoint has what the job asks for. Negative: said. */
@@ -200,7 +199,7 @@ int ofi_atomic_open(struct ofi_session *o);
  */
 int ofi_failed(const struct ofi_session *o, const char *what, int error, const char *detail);
 int ofi_open_failed(const struct ofi_session *o, const char *what, int error);
-int ofi_cq_failed(struct ofi_session *o, ssize_t error);        /* 0: the sender of a rate has gone */
+int ofi_cq_failed(struct ofi_session *o, ssize_t error);
 
 /* ofi_device.c */
 int ofi_probe(device_callback callback, void *userdata);

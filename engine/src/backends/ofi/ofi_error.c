@@ -122,8 +122,6 @@ int ofi_cq_failed(struct ofi_session *o, ssize_t error) {
 	n = fi_cq_readerr(o->cq, &entry, 0);
 	if (n < 0)
 		return ofi_failed(o, "an operation (its error could not be read)", (int) n, NULL);
-	if (ofi_rate_is_credit(o, entry.op_context))
-		return 0;
 
 	/* Some providers leave there what errno last was: nothing, or "try again", explains no failure. */
 	text = entry.prov_errno == 0 || abs(entry.prov_errno) == EAGAIN ? NULL :

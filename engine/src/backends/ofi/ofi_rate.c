@@ -25,7 +25,6 @@ struct ofi_rate {
 	uint32_t channel, place;        /* which queue pair's, and the next one */
 	uint32_t lent, told;            /* target, ever: receives, and what the sender has been told of them */
 	uint32_t sending;               /* target: a bit for each credit under way */
-	bool gone;                      /* target: the sender takes no more credits */
 	uint32_t credit, posted;        /* sender, ever: receives that were lent, and messages */
 };
 
@@ -76,31 +75,15 @@ static int lend(struct ofi_session *o) {
 }
 
 /*
- * The target: a sender that has gone needs no credit, and one that has all its messages acknowledged may go while the
- * last credit is on its way. Whether that is all right, its control connection says.
+ * The target: says how many receives it has lent, where a part of them is new. A sender that has all its messages
+ * acknowledged may go while the last credit is on its way: whether a failure counts, the caller knows.
  */
-static void is_gone(struct ofi_session *o) {
-	o->rate->gone = true;
-	o->broken = true;
-}
-
-bool ofi_rate_is_credit(struct ofi_session *o, const void *context) {
-	const struct fi_context2 *c = context;
-
-	if (!o->rate || c < o->rate->contexts + o->rate->n_receives ||
-	    c >= o->rate->contexts + o->rate->n_receives + OFI_CREDITS)
-		return false;
-	is_gone(o);
-	return true;
-}
-
-/* The target: says how many receives it has lent, where a part of them is new. */
 static int say_credit(struct ofi_session *o) {
 	struct ofi_rate *r = o->rate;
 	const uint32_t number = (uint32_t) __builtin_ctz(~r->sending), lent = htobe32(r->lent);
 	ssize_t e;
 
-	if (r->lent - r->told < part_of(o) || number >= OFI_CREDITS || r->gone)
+	if (r->lent - r->told < part_of(o) || number >= OFI_CREDITS)
 		return 0;
 	memcpy(credit_at(o, number), &lent, sizeof(lent));
 	e = fi_send(o->ep, credit_at(o, number), sizeof(lent), o->scratch_desc, o->peer,
@@ -108,8 +91,8 @@ static int say_credit(struct ofi_session *o) {
 	if (e == -FI_EAGAIN)
 		return 0;
 	if (e != 0) {
-		is_gone(o);
-		return 0;
+		o->broken = true;
+		return ofi_failed(o, "telling the sender of receives", (int) e, NULL);
 	}
 	r->sending |= 1u << number;
 	r->told = r->lent;
@@ -162,10 +145,8 @@ int ofi_rate_poll(struct ofi_session *o, struct completion *ret, unsigned max) {
 	ssize_t n = fi_cq_read(o->cq, entries, MIN(max, (unsigned) OFI_POLL_BATCH));
 	int found = 0, e = 0;
 
-	if (n < 0 && n != -FI_EAGAIN)
-		e = ofi_cq_failed(o, n);
-	if (unlikely(e < 0))
-		return e;
+	if (unlikely(n < 0 && n != -FI_EAGAIN))
+		return ofi_cq_failed(o, n);
 	for (ssize_t i = 0; i < n; i++) {
 		e = completed(o, entries[i].op_context, ret + found);
 		if (unlikely(e < 0))
