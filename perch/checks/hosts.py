@@ -26,6 +26,10 @@ def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -
     """Why the walk of an agent over its flows is not whole. `of`: of which plan it is."""
     if agent is None:
         return f"its agent left no {of}flows.jsonl"
+    if agent.fault:
+        return agent.fault
+    if agent.state == "running":
+        return f"its agent was still running, or was killed: its {of}flows.jsonl has no end"
     said = f": {agent.message}" if agent.message else ""
     if agent.state != "done":
         return f"its agent ended in state {agent.state}{said}"
@@ -47,8 +51,8 @@ def _unfinished(agent: Agent | None, flows: int, created: float, of: str = "") -
 def _unfinished_soak(agent: Agent | None) -> str | None:
     if agent is None:
         return "its agent left no flows.jsonl"
-    if agent.state == "foreign":
-        return agent.message
+    if agent.fault and agent.state != "running":
+        return agent.fault
     said = f": {agent.message}" if agent.message else ""
     if agent.state == "running":
         return f"its agent still ran when its outputs were fetched{said}"
@@ -122,8 +126,10 @@ def hosts(run: RunView) -> Iterator[Check]:
             continue
         whole = False
         look = f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
-        agent = facts.agent or Agent()
-        if agent.schema == OLD:
+        agents = [one or Agent() for one in (facts.agent, facts.retry_agent)]
+        if facts.environment_fault or any(one.fault for one in agents):
+            look = "measure again; another schema is judged by the Perch that measured it"
+        if agents[0].schema == OLD:
             look = "judge it with the Perch that measured it, or soak again"
         yield Check(
             id=f"host/{name}",
@@ -132,7 +138,7 @@ def hosts(run: RunView) -> Iterator[Check]:
             status="inconclusive",
             measured=why,
             evidence=[name],
-            remedy=(for_soak(agent.state) if is_soak else None) or look,
+            remedy=(for_soak(agents[0].state) if is_soak else None) or look,
         )
     if whole:
         count = len(run.plan.hosts)

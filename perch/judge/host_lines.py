@@ -6,7 +6,6 @@ in the order of its flows, so that a piece is one stretch of each file.
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -38,8 +37,6 @@ FLOWS, SAMPLES = "flows.jsonl", "samples.jsonl"
 
 #: Bytes of one line: an output of 1 MiB, each byte of it as \uNNNN.
 LINE_MAX = 8 * 2**20
-#: Bytes of the last line, which has no output, at most.
-END_MAX = 64 * 2**10
 
 _LAYOUT, _SAMPLE = b'"kind":"layout"', b'"kind":"sample"'
 
@@ -90,7 +87,7 @@ class Index(NamedTuple):
     odd: list[str]
 
 
-def _decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
+def decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
     try:
         return decoder.decode(line)
     except UNREADABLE:
@@ -102,13 +99,13 @@ def _once(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T | None:
 
     Of these types msgspec writes the shortest text that there is. One as short has no more keys.
     """
-    found = _decoded(decoder, line)
+    found = decoded(decoder, line)
     if found is None or len(msgspec.json.encode(found)) == len(line):
         return found
     return found if repeated_key(line) is None else None
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Whole lines and where they begin. The last one may be torn; one too long ends it."""
     at = 0
     while line := file.readline(LINE_MAX):
@@ -123,7 +120,7 @@ def lines_of(files: RawFiles, path: str) -> Iterator[tuple[int, bytes]]:
     file = files.stream(path)
     if file is not None:
         with file:
-            yield from _lines(file)
+            yield from whole_lines(file)
 
 
 # ---- where the lines of each piece lie -----------------------------------------------------------
@@ -140,8 +137,8 @@ class _Samples:
         self._begins, self._ends = array("q"), array("q")
         self.odd: list[tuple[int, str]] = []
         self._layouts: list[tuple[int, Stretch]] = []
-        lines = _lines(file)
-        head = _decoded(_head, next(lines, (0, b""))[1])
+        lines = whole_lines(file)
+        head = decoded(_head, next(lines, (0, b""))[1])
         if head is None or (head.schema, head.run, head.host) != (SCHEMA, *walk):
             self.odd.append((1, "is no head of this run and host"))
             return
@@ -207,17 +204,17 @@ class _Walk:
 
     def take(self, number: int, at: int, line: bytes) -> str | None:
         """Why a line cannot be used; None where it can."""
-        brief = _decoded(_brief, line)
+        brief = decoded(_brief, line)
         if brief is None:
             return "cannot be read"
         if self._ended:
             return "follows the end"
         if brief.kind == ("head" if number == 1 else "end"):
             self._ended = number > 1
-            is_read = number == 1 or _decoded(_last, line) is not None
+            is_read = number == 1 or decoded(_last, line) is not None
             return None if is_read else "cannot be read"
         if self._is_soak and brief.kind in _of_soak:
-            return None if _decoded(_of_soak[brief.kind], line) is not None else "cannot be read"
+            return None if decoded(_of_soak[brief.kind], line) is not None else "cannot be read"
         if brief.kind != "flow":
             return f"is of the kind '{brief.kind}', which is not expected there"
         place, end = self._flows.get(brief.id), (brief.id, brief.role)
@@ -363,7 +360,7 @@ def _lasted(line: FlowLine) -> float | None:
     return (over - begun) / 1e9 if begun and over and over >= begun else None
 
 
-def _read(file: BinaryIO, at: Stretch) -> bytes:
+def stretch(file: BinaryIO, at: Stretch) -> bytes:
     file.seek(at.begin)
     return file.read(at.end - at.begin)
 
@@ -374,7 +371,7 @@ def between(files: RawFiles, path: str, at: Stretch) -> bytes:
     if file is None:
         return b""
     with file:
-        return _read(file, at)
+        return stretch(file, at)
 
 
 def flow_line(line: bytes) -> FlowLine | None:
@@ -389,10 +386,10 @@ def _readings(file: BinaryIO, samples: Iterable[Samples]) -> dict[int, Reading]:
     """
     found: dict[int, Reading] = {}
     for one in samples:
-        names = names_of(_read(file, one.layout).rstrip()) if one.layout else None
+        names = names_of(stretch(file, one.layout).rstrip()) if one.layout else None
         texts: list[bytes] = []
         every: list[Reading | None] = []
-        for text in _read(file, one.lines).splitlines():
+        for text in stretch(file, one.lines).splitlines():
             if _SAMPLE in text:
                 texts.append(text)
             elif _LAYOUT in text:
@@ -432,48 +429,7 @@ def names_of(text: bytes) -> Layout | None:
     return layout(tuple(line.host), netdev, ports(line.rdma), ports(line.cxi))
 
 
-# ---- the agent, and the time in which it measured nothing ----------------------------------------
-
-
-def agent_of(files: RawFiles, folder: str) -> Agent | None:
-    """What the first line and the last one say of the agent; None without them.
-
-    With a key twice they say nothing that can be used.
-    """
-    file = files.stream(f"{folder}/{FLOWS}")
-    if file is None:
-        return None
-    with file:
-        lines = [file.readline(LINE_MAX)]
-        head = _decoded(_head, lines[0])
-        size = file.seek(0, os.SEEK_END)
-        end = _read(file, Stretch(max(size - END_MAX, 0), size)).splitlines(keepends=True)
-        last = _decoded(_last, end[-1]) if end and end[-1].endswith(b"\n") else None
-        done = 0
-        if last is not None:
-            lines.append(end[-1])
-        else:
-            file.seek(0)
-            done = sum(b'"kind":"flow"' in line[:16] for _, line in _lines(file))
-    if head is None or head.schema != SCHEMA:
-        return None
-    agent = Agent(
-        schema="perch.agent/1",
-        run=head.run,
-        plan_sha256=head.plan_sha256,
-        host=head.host,
-        started=head.started,
-        ended=last.ended if last else None,
-        state=last.state if last else "running",
-        flows_total=head.flows,
-        flows_done=last.flows_done if last else done,
-        message=last.message if last else None,
-    )
-    for line in lines:
-        if (key := repeated_key(line)) is not None:
-            agent.state = "foreign"
-            agent.message = f"its flows.jsonl has the key '{key}' twice in one object"
-    return agent
+# ---- the time in which an agent measured nothing -------------------------------------------------
 
 
 def idle(

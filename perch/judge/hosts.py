@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from perch.judge import findings, links
+from perch.judge.agents import agent_of
 from perch.judge.counters import Counted, counted
-from perch.judge.host_lines import FLOWS, agent_of, idle
+from perch.judge.host_lines import FLOWS, idle
 from perch.judge.raw import RawFiles, walk_folder
 from perch.judge.readings import around
 from perch.judge.soak_hosts import soak_agent
@@ -74,6 +75,10 @@ class HostFacts(msgspec.Struct):
     wanted: Document = {}
     checks: list[dict[str, Any]] | None = None
 
+    def walker(self, *, retry: bool) -> Agent | None:
+        """The agent of the first walk, or of that over plan.retry.json."""
+        return self.retry_agent if retry else self.agent
+
 
 def cxi_hosts(flows: Iterable[Flow]) -> set[str]:
     """The hosts of flows over a Cassini NIC: hardware, whatever the fabric is called."""
@@ -115,13 +120,14 @@ def _of_schema(document: Document | None, schema: str) -> Document | None:
 def _agent_of(files: RawFiles, plan: Plan, host: str, folder: str = "") -> Agent | None:
     if plan.soak is not None:
         return None if folder else _soak_agent(files, plan, host)
-    agent = agent_of(files, f"raw/{host}/{folder}".rstrip("/"))
-    if agent is None or agent.schema != "perch.agent/1":
-        return None
-    stranger = _stranger(agent, plan, host)
+    place = f"raw/{host}/{folder}".rstrip("/")
+    agent = agent_of(files, place)
+    if agent is None or agent.run is None:
+        return agent
+    stranger = _stranger(agent, plan, host, place)
     if stranger is None:
         return agent
-    return Agent(state="foreign", message=stranger, run=agent.run, host=agent.host)
+    return Agent(state="foreign", fault=stranger, run=agent.run, host=agent.host)
 
 
 def _soak_agent(files: RawFiles, plan: Plan, host: str) -> Agent | None:
@@ -132,24 +138,26 @@ def _soak_agent(files: RawFiles, plan: Plan, host: str) -> Agent | None:
         if old is None:
             return None
         old.close()
-        return Agent(schema=OLD, state="foreign", message=f"{place} is in the format {OLD}, {GONE}")
-    stranger = _stranger(agent, plan, host)
+        return Agent(schema=OLD, state="foreign", fault=f"{place} is in the format {OLD}, {GONE}")
+    if agent.run is None:
+        return agent
+    stranger = _stranger(agent, plan, host, place)
     if stranger is not None:
-        return Agent(state="foreign", message=stranger)
+        return Agent(state="foreign", fault=stranger)
     agent.soak = soak_agent(files, host)
     agent.message = agent.message or agent.soak.last or None
     return agent
 
 
-def _stranger(agent: Agent, plan: Plan, host: str) -> str | None:
+def _stranger(agent: Agent, plan: Plan, host: str, place: str) -> str | None:
     """Why a report does not belong to this host, run and plan; None where it does."""
     if agent.run != plan.run:
-        return f"its {FLOWS} belongs to run {agent.run!r}"
+        return f"{place}/{FLOWS} belongs to run {agent.run!r}"
     if agent.host != host:
-        return f"its {FLOWS} belongs to host {agent.host!r}"
+        return f"{place}/{FLOWS} belongs to host {agent.host!r}"
     if agent.plan_sha256 != plan.sha256:
         return (
-            f"it ran a plan with SHA-256 {agent.plan_sha256[:12]}, "
+            f"its agent ran a plan with SHA-256 {agent.plan_sha256[:12]}, "
             f"but plan.json has {plan.sha256[:12]}"
         )
     return None
@@ -291,11 +299,17 @@ class _Read(msgspec.Struct):
     question: findings.Question | None
 
 
-def _is_foreign(environment: Environment, plan: Plan, host: str) -> bool:
-    """Whether it is of no known format, of another host or run."""
-    if environment.schema not in ENVIRONMENTS or environment.host != host:
-        return True
-    return environment.schema == ENVIRONMENTS[1] and environment.run != plan.run
+def _environment_of(files: RawFiles, plan: Plan, host: str) -> tuple[Environment | None, str]:
+    """A host's environment.json, or why it cannot be used; neither without the file."""
+    place = f"raw/{host}/environment.json"
+    found = files.document(place, _environment)
+    if found is None or found.schema not in ENVIRONMENTS:
+        return None, files.fault(place, _environment, ENVIRONMENTS)
+    if found.host != host:
+        return None, f"belongs to host {found.host!r}"
+    if found.schema == ENVIRONMENTS[1] and found.run != plan.run:
+        return None, f"belongs to run {found.run!r}"
+    return found, ""
 
 
 def _idle_fault(said: Environment, idle: Readings | None) -> str | None:
@@ -308,10 +322,7 @@ def _idle_fault(said: Environment, idle: Readings | None) -> str | None:
 
 def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool, uses_gpu: bool) -> _Read:
     planned = plan.hosts[name]
-    place = f"raw/{name}/environment.json"
-    environment = files.document(place, _environment)
-    if environment and _is_foreign(environment, plan, name):
-        environment = None
+    environment, fault = _environment_of(files, plan, name)
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
     areas = owed_areas(plan, name, uses_cxi=uses_cxi)
@@ -328,7 +339,7 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool, uses_g
         agent=agent,
         retry_agent=_agent_of(files, plan, name, "retry/"),
         environment=environment is not None,
-        environment_fault=files.repeated(place) or _idle_fault(said, at_rest),
+        environment_fault=fault or _idle_fault(said, at_rest),
         hostname=said.hostname,
         boot_id=said.boot_id,
         collected=said.collected,

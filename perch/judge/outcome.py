@@ -126,8 +126,10 @@ def _absent(host: str, agent: Agent | None) -> str:
     """Why the client's end is not there: the agent's own report tells the three cases apart."""
     if agent is None:
         return f"host {host} returned no raw data"
+    if agent.fault:
+        return agent.fault
     if agent.state == "running":
-        return f"the agent on {host} was still running when its outputs were fetched"
+        return f"the agent on {host} was still running, or was killed: its flows.jsonl has no end"
     return f"the agent on {host} left no line of this flow"
 
 

@@ -12,6 +12,10 @@ from perch.model.raw import Agent, FlowFiles
 from perch.model.raw_lines import FlowLine
 
 
+class UnusableError(Exception):
+    """A host's flows.jsonl that is of no known host, run or format; the message says why."""
+
+
 class Outputs:
     """Reads the outputs of some flows. `parts`: where their lines lie, by a walk's folder."""
 
@@ -22,7 +26,7 @@ class Outputs:
         self._read: dict[str, Lines | None] = {}
 
     def of(self, flow: Flow) -> FlowFiles:
-        """Raises TooLargeError where an output was cut."""
+        """Raises TooLargeError where an output was cut, UnusableError of files without a run."""
         raw = FlowFiles(None, None, b"", b"")
         client = self._lines(flow.client, retry=flow.retry)
         if client and (line := client.of(flow.id, "client")):
@@ -38,7 +42,9 @@ class Outputs:
         folder = walk_folder(host, retry=retry)
         if folder not in self._read:
             part, facts = self._parts.get(folder), self._hosts[host]
-            agent = (facts.retry_agent if retry else facts.agent) or Agent()
+            agent = facts.walker(retry=retry) or Agent()
+            if agent.fault and agent.run is None:
+                raise UnusableError(agent.fault)
             self._read[folder] = part and Lines(
                 self._files, folder, part, agent, facts.address_interface
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -17,6 +18,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.model.json_keys import repeated_key
 from perch.model.plan import Flow, Plan
+from perch.model.text import explained
 
 #: Bytes of one output or document that are read. `perch lat --report-all` prints some 60 bytes a
 #: sample: a million samples fit. What is larger is damaged, whatever it holds.
@@ -37,6 +39,13 @@ _FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _T = TypeVar("_T")
+
+
+class _Schema(msgspec.Struct):
+    schema: str = ""
+
+
+_schema = msgspec.json.Decoder(_Schema)
 
 
 class TooLargeError(Exception):
@@ -107,6 +116,28 @@ class RawFiles:
             return None
         return found if repeated_key(text) is None else None
 
+    def fault(self, path: str, decoder: msgspec.json.Decoder[_T], schemas: Sequence[str]) -> str:
+        """In words, why `document` gives none, or one of no known schema; "" without the file."""
+        file = self.stream(path)
+        if file is None:
+            return ""
+        file.close()
+        text = b""
+        try:
+            text = self.read(path)
+            schema = schema_of(text)
+            if schema not in schemas:
+                return f"has the schema '{schema}', not {schemas[-1]}"
+            decoder.decode(text)
+        except TooLargeError:
+            return f"has more than {LARGEST >> 20} MiB"
+        except msgspec.ValidationError as error:
+            return f"cannot be used: {explained(error)}"
+        except UNREADABLE as error:
+            at = "" if "byte" in str(error) else f" (byte {len(text)})"
+            return f"is damaged: {explained(error)}{at}"
+        return self.repeated(path) or ""
+
     def repeated(self, path: str) -> str | None:
         """In words, the key that a document has twice; None where it has none, or is damaged."""
         try:
@@ -114,6 +145,11 @@ class RawFiles:
         except TooLargeError:
             return None
         return None if key is None else f"has the key '{key}' twice in one object"
+
+
+def schema_of(text: bytes) -> str:
+    """The schema that a document names, or "". Raises one of UNREADABLE."""
+    return _schema.decode(text).schema
 
 
 def walk_folder(host: str, *, retry: bool = False) -> str:

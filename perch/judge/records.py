@@ -17,7 +17,7 @@ from perch.judge.counters import Counted, counted
 from perch.judge.host_lines import Part as FilePart
 from perch.judge.hosts import HostFacts
 from perch.judge.outcome import Cause, belongs, cause, server_cause, with_server
-from perch.judge.outputs import Outputs
+from perch.judge.outputs import Outputs, UnusableError
 from perch.judge.path import Proof
 from perch.judge.raw import RawFiles, TooLargeError
 from perch.judge.recorded import OfFlow, record
@@ -194,7 +194,7 @@ class FlowReader:
         """The same, without what the tool printed."""
         try:
             raw = self._outputs.of(flow)
-        except TooLargeError as error:
+        except (TooLargeError, UnusableError) as error:
             raw = FlowFiles(None, None, b"", b"")
             return _Said(flow, raw, [], Cause("error", 6, str(error)), has_output=False)
         foreign = belongs(self._plan.run, flow, raw.client, raw.server)
@@ -202,7 +202,7 @@ class FlowReader:
             return _Said(flow, raw, [], foreign, foreign, has_output=False)
         tool = TOOLS.get(flow.tool)
         exit_code = tool.exit_code_of if tool else shell_exit_code
-        agent = self._hosts[flow.client].agent
+        agent = self._hosts[flow.client].walker(retry=flow.retry)
         why = cause(flow, raw.client, raw.server, agent, raw.stderr, exit_code)
         if why and raw.client and raw.client.state == "done":
             why = with_server(why, flow, raw.server, raw.server_stderr)

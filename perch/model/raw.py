@@ -187,9 +187,14 @@ class SoakAgent(msgspec.Struct):
 
 
 class Agent(Model):
-    """perch.agent/1: what an agent says of itself. `plan_sha256`: of the plan that it ran."""
+    """What an agent says of itself in flows.jsonl. `plan_sha256`: of the plan that it ran.
+
+    `fault`: why the file cannot be used, or where it breaks off; such an agent has no `run` where
+    its first line cannot be used.
+    """
 
     schema: str = ""
+    fault: str = ""
     run: str | None = None
     plan_sha256: str = ""
     host: str | None = None

@@ -78,25 +78,85 @@ def test_a_plan_of_another_version(run: Run, perchctl: Perchctl) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "schema", "check"),
+    ("file", "schema", "check", "says"),
     [
-        ("inputs/limits.json", "perch.limits/9", "limits"),
-        ("raw/alpha/flows.jsonl", "perch.raw/9", "host/alpha"),
-        ("raw/alpha/environment.json", "perch.environment/9", "host/alpha"),
+        (
+            "inputs/limits.json", "perch.limits/9", "limits",
+            'inputs/limits.json:1: schema: "perch.limits/9" is not perch.limits/1',
+        ),
+        (
+            "raw/alpha/flows.jsonl", "perch.raw/9", "host/alpha",
+            "raw/alpha/flows.jsonl, line 1: its schema is 'perch.raw/9', not perch.raw/2",
+        ),
+        (
+            "raw/alpha/environment.json", "perch.environment/9", "host/alpha",
+            "its environment.json has the schema 'perch.environment/9', not perch.environment/2",
+        ),
     ],
-)
+)  # fmt: skip
 def test_a_document_whose_schema_does_not_fit(
-    run: Run, perchctl: Perchctl, file: str, schema: str, check: str
+    run: Run, perchctl: Perchctl, file: str, schema: str, check: str, says: str
 ) -> None:
     if file.endswith(".jsonl"):
         run.agent("alpha", put("schema", schema))
     else:
         run.edit(file, put("schema", schema))
     refused(perchctl("judge", run.root), 3)
-    found = check_of(run.judge(), check)
-    assert found.status == "inconclusive"
-    assert Path(file).name in str(found.measured)
+    verdict = run.judge()
+    found = check_of(verdict, check)
+    assert (found.status, found.measured) == ("inconclusive", says)
     assert found.remedy
+    if file.endswith(".jsonl"):  # its flows are told by the same cause
+        assert check_of(verdict, "flow/tcp-latency/alpha/beta/0/1").measured == f"code 6: {says}"
+
+
+@pytest.mark.parametrize(
+    ("cut", "says"),
+    [
+        (0, "has no end"),
+        (40, "raw/alpha/flows.jsonl, line 15: the file ends in the middle of it"),
+        (None, "its agent left no flows.jsonl"),
+    ],
+)
+def test_flows_that_end_early_are_told_apart(run: Run, cut: int | None, says: str) -> None:
+    path = run.root / "raw/alpha/flows.jsonl"
+    *lines, last, end = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 14 and '"kind":"end"' in end
+    if cut is None:
+        path.unlink()
+    else:
+        path.write_text("".join([*lines, last[: len(last) - cut]]))
+    verdict = run.judge()
+    assert verdict.verdict == "INCONCLUSIVE"
+    found = check_of(verdict, "host/alpha")
+    assert says in str(found.measured) and found.remedy
+    if cut:
+        of_flows = [str(one.measured) for one in verdict.checks if one.id.startswith("flow/")]
+        assert of_flows and all(said.endswith(says) for said in of_flows)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            '{"schema":"perch.environment/2","host":"al',
+            "is damaged: input data was truncated (byte",
+        ),
+        ('{"schema":"perch.environment/2",]', "is damaged: JSON is malformed: "),
+        ("", "is damaged: input data was truncated (byte 0)"),
+        ('{"schema":"perch.environment/2","host":"beta"}', "belongs to host 'beta'"),
+        ('{"schema":"perch.environment/2","host":"alpha","run":"x"}', "belongs to run 'x'"),
+        ('{"schema":"perch.environment/2","host":1}', "cannot be used: host: expected string"),
+        (None, "it left no environment.json"),
+    ],
+)
+def test_an_environment_that_cannot_be_used_says_why(run: Run, text: str | None, says: str) -> None:
+    path = run.root / "raw/alpha/environment.json"
+    path.unlink() if text is None else path.write_text(text)
+    found = check_of(run.judge(), "host/alpha")
+    assert found.status == "inconclusive" and found.remedy
+    said = str(found.measured)
+    assert said.startswith(says if text is None else f"its environment.json {says}")
 
 
 def test_a_line_whose_schema_does_not_fit(run: Run, perchctl: Perchctl) -> None:
@@ -174,7 +234,8 @@ def test_a_number_beyond_every_float(run: Run, perchctl: Perchctl, digits: int) 
     run.edit("raw/alpha/environment.json", put("cpu.cores", 10**digits))
     refused(perchctl("judge", run.root), 3)
     found = check_of(run.judge(), "host/alpha")
-    assert "environment.json" in str(found.measured)
+    said = str(found.measured)
+    assert said.startswith("its environment.json ") and "number" in said.lower(), said
     assert found.remedy
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from perch.judge import host_lines, planned, worker
+from perch.judge.agents import agent_of
 from perch.judge.hosts import HostFacts
 from perch.judge.outputs import Outputs
 from perch.judge.raw import RawFiles, TooLargeError
@@ -168,17 +169,18 @@ def test_a_torn_last_line_does_not_count(walk: Walk) -> None:
     walk.flows, walk.tail = walk.flows[:3], ""
     assert [one.client is None for one in walk.files()] == [False, True, True]
     assert walk.index().odd == []
-    agent = host_lines.agent_of(walk.write(), "raw/a")
+    agent = agent_of(walk.write(), "raw/a")
     assert agent and (agent.state, agent.flows_total, agent.flows_done) == ("running", 3, 1)
 
 
 def test_the_agent_says_how_it_ended(walk: Walk) -> None:
     walk.flows[-1] |= {"state": "stopped", "message": "by the controller"}
-    agent = host_lines.agent_of(walk.write(), "raw/a")
+    agent = agent_of(walk.write(), "raw/a")
     assert agent and (agent.run, agent.host, agent.plan_sha256) == (RUN, "a", PLAN)
     assert (agent.state, agent.flows_done, agent.message) == ("stopped", 3, "by the controller")
     walk.flows[0] |= {"schema": "perch.raw/3"}
-    assert host_lines.agent_of(walk.write(), "raw/a") is None
+    other = agent_of(walk.write(), "raw/a")
+    assert other and (other.state, other.run) == ("foreign", None)
 
 
 @pytest.mark.parametrize(

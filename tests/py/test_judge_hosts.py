@@ -113,23 +113,28 @@ def test_an_answer_needs_what_it_is_compared_with(root: Path, path: str, why: st
 
 
 @pytest.mark.parametrize(
-    ("text", "state"),
+    ("text", "fault"),
     [
         (
             '{"kind":"head","schema":"perch.raw/2","run":"another","plan_sha256":"","host":"a"}\n',
-            "foreign",
+            " belongs to run 'another'",
         ),
         (
             '{"kind":"head","schema":"perch.raw/3","run":"another","plan_sha256":"","host":"a"}\n',
-            None,
+            ", line 1: its schema is 'perch.raw/3', not perch.raw/2",
         ),
-        ("", None),
+        (
+            '{"kind":"head","schema":"perch.raw/2"}\n',
+            ", line 1: it cannot be read: 'run' is missing",
+        ),
+        ("", ", line 1: it cannot be read: input data was truncated"),
     ],
 )
-def test_an_agents_report_is_of_this_run(root: Path, text: str, state: str | None) -> None:
+def test_an_agents_report_is_of_this_run(root: Path, text: str, fault: str) -> None:
     (root / "raw/alpha/flows.jsonl").write_text(text)
     agent = read(root)["alpha"].agent
-    assert (agent and agent.state) == state
+    assert agent is not None
+    assert (agent.state, agent.fault) == ("foreign", f"raw/alpha/flows.jsonl{fault}")
 
 
 def test_an_agent_that_walked_another_plan_leaves_no_verdict(
@@ -145,10 +150,7 @@ def test_an_agent_that_walked_another_plan_leaves_no_verdict(
     assert verdict.verdict == "INCONCLUSIVE"
     said = check_of(verdict, "host/alpha").measured
     there = planned.read_plan(run.root / "plan.json").sha256[:12]
-    assert said == (
-        "its agent ended in state foreign: it ran a plan with SHA-256 "
-        f"{walked}, but plan.json has {there}"
-    )
+    assert said == (f"its agent ran a plan with SHA-256 {walked}, but plan.json has {there}")
 
 
 def test_flows_over_a_cassini_make_their_hosts_slingshot() -> None:

@@ -73,7 +73,7 @@ def test_what_tools_warn_of_is_no_failed_completion() -> None:
     ("agent", "message"),
     [
         (None, "host a returned no raw data"),
-        ("running", "the agent on a was still running when its outputs were fetched"),
+        ("running", "the agent on a was still running, or was killed: its flows.jsonl has no end"),
         ("done", "the agent on a left no line of this flow"),
     ],
 )
