@@ -179,20 +179,21 @@ def all_findings(run: RunView) -> list[Check]:
     """What all checks find, in the order of a verdict.
 
     Raises:
-        PerchError: two checks give findings of one id, which users' scripts could not tell apart.
+        PerchError: two findings have one id, so that users' scripts could not tell them apart.
     """
     owners: dict[str, Family] = {}
     found: list[Check] = []
     for family in families():
         for one in family.findings(run):
-            other = owners.setdefault(one.id, family)
-            if other is not family:
+            if one.id in owners:
                 raise PerchError(
                     ExitCode.INCONCLUSIVE,
-                    f"finding '{one.id}' is given twice; the other is in {_file(other.judge)}",
+                    f"finding '{one.id}' is given twice; the other is in "
+                    f"{_file(owners[one.id].judge)}",
                     file=_file(family.judge),
                     remedy="rename one of them",
                 )
+            owners[one.id] = family
             found.append(one)
     return found
 

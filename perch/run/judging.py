@@ -221,16 +221,16 @@ def _judge(root: Path, work: _Work) -> Judged:
 AGAIN = "plan and measure again: only a whole plan shows what is missing"
 
 
-def _unjudged(root: Path, why: str, remedy: str) -> Verdict:
+def _unjudged(root: Path, why: str, file: str, remedy: str) -> Verdict:
     """Of a run that cannot be judged: it must not keep an older PASS, nor be without a verdict."""
     fault = Check(
         id="plan",
-        title="The plan can be read",
-        fault="The plan cannot be read",
+        title="The run can be judged",
+        fault="The run cannot be judged",
         status="inconclusive",
         measured=why,
-        source="design, coverage is judged against the plan",
-        evidence=["plan.json"],
+        source="design, a run that cannot be judged is INCONCLUSIVE",
+        evidence=[file] if file else [],
         remedy=remedy,
     )
     return Verdict(
@@ -303,7 +303,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
             if error.code != ExitCode.INCONCLUSIVE:
                 raise
             remedy, error.remedy = error.remedy or AGAIN, ""
-            verdict = _unjudged(root, str(error), remedy)
+            verdict = _unjudged(root, str(error), error.file, remedy)
             error.remedy = remedy
             of_nothing = _Work(work, {})
             with of_nothing.new(RECORDS):

@@ -25,13 +25,13 @@ def registered(modules: Iterable[ModuleType]) -> dict[str, Tool]:
             continue
         if tool.name in tools:
             raise PerchError(
-                ExitCode.USAGE,
-                f"tool '{tool.name}' is defined twice",
-                file=module.__name__,
-                remedy=f"rename it: {files[tool.name]} has that name",
+                ExitCode.INCONCLUSIVE,
+                f"tool '{tool.name}' is defined twice; the other is in {files[tool.name]}",
+                file=module.__file__,
+                remedy="rename one of them",
             )
         tools[tool.name] = tool
-        files[tool.name] = module.__name__
+        files[tool.name] = str(module.__file__)
     return tools
 
 

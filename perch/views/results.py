@@ -294,7 +294,7 @@ def scope_line(verdict: Verdict, tests: list[Results]) -> str:
         inside = f" Everything stayed inside one machine ({', '.join(layers)})."
     software = sum(test.about["scope"] == "software" for test in tests)
     if any(check.id == "plan" for check in verdict.checks):
-        said = "**Nothing was judged**, because the plan cannot be read."
+        said = "**Nothing was judged**, because the run cannot be judged: see the finding."
     elif not verdict.coverage.measured:
         said = f"**Nothing was measured.** Scope: {verdict.scope}, as planned."
     elif verdict.scope == "hardware":

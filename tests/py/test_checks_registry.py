@@ -49,6 +49,24 @@ def test_a_finding_that_another_check_gives_is_refused_and_both_files_are_named(
     assert __file__ in str(error.value)
 
 
+def test_two_findings_of_one_check_with_one_id_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def drops(run: RunView) -> Iterator[Check]:
+        for _ in range(2):
+            yield Check(id="new/drops", title="x", status="pass")
+
+    check(family="new", order=1, columns=("row",))(drops)
+    new = registry._families["new"]
+    monkeypatch.setattr(registry, "families", lambda: (new,))
+    with pytest.raises(PerchError) as error:
+        registry.all_findings(run_of([record()]))
+    assert str(error.value) == (
+        f"{__file__}: finding 'new/drops' is given twice; the other is in {__file__}; "
+        "rename one of them"
+    )
+
+
 def test_an_unknown_column_refuses_to_load_and_is_named() -> None:
     with pytest.raises(PerchError, match=r"unknown column 'latency_us\.p42'"):
         check(family="new", order=1, columns=("latency_us.p42",))(judge)

@@ -121,3 +121,6 @@ def test_a_run_of_an_older_agent_is_refused_by_name(loopback: Run, perchctl: Per
     assert (ended.code, ended.stderr) == (3, f"perchctl judge: {loopback.root}: {said}")
     verdict = json.loads((loopback.root / "verdict.json").read_text())
     assert (verdict["verdict"], verdict["coverage"]["measured"]) == ("INCONCLUSIVE", 0)
+    (found,) = verdict["checks"]
+    assert (found["id"], found["fault"]) == ("plan", "The run cannot be judged")
+    assert found["evidence"] == ["raw/beta/agent.json"]

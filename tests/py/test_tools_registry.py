@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from perch.checks import scope
-from perch.errors import PerchError
+from perch.errors import ExitCode, PerchError
 from perch.imports import imported
 from perch.judge import links
 from perch.model.part import Part
@@ -27,6 +27,7 @@ OF_HOSTS = yaml.safe_load((TOP / "roles/inventory_check/meta/argument_specs.yml"
 
 def module(name: str, tool: Tool | None = None) -> ModuleType:
     made = ModuleType(name)
+    made.__file__ = f"perch/tools/{name}.py"
     if tool is not None:
         made.TOOL = tool  # type: ignore[attr-defined]
     return made
@@ -39,8 +40,13 @@ def test_a_module_with_a_tool_adds_it() -> None:
 
 def test_two_tools_of_one_name_refuse_to_load() -> None:
     modules = [module(name, Tool("iperf", read=lambda output: [])) for name in ("a", "b")]
-    with pytest.raises(PerchError, match=r"b: tool 'iperf' is defined twice; rename it: a has"):
+    with pytest.raises(PerchError) as error:
         registered(modules)
+    assert error.value.code == ExitCode.INCONCLUSIVE
+    assert str(error.value) == (
+        "perch/tools/b.py: tool 'iperf' is defined twice; the other is in perch/tools/a.py; "
+        "rename one of them"
+    )
 
 
 def test_a_tool_without_a_reader_is_an_error_part() -> None:

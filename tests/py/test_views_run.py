@@ -177,7 +177,7 @@ def test_a_run_without_a_plan_says_so(perchctl: Command, run_copy: Copy) -> None
     text = (run / "report.md").read_text(encoding="utf-8")
     assert "**INCONCLUSIVE**" in text
     assert "Suite *the plan cannot be read*" in text
-    assert "**Nothing was judged**, because the plan cannot be read." in text
+    assert "**Nothing was judged**, because the run cannot be judged: see the finding." in text
     assert "Scope: " not in perchctl("summary", run).stdout
 
 
