@@ -214,8 +214,7 @@ def _repeat_check(pair: str, again: list[Flow], figures: list[Figure], lost: lis
             fault=f"Repeated without need: {pair}",
             status="inconclusive",
             measured="the pair was repeated although nothing of it fell outside",
-            remedy="remove plan.retry.json and raw/*/retry, and let reports/retry make it from the "
-            "verdict",
+            remedy="remove plan.retry.json and raw/*/retry, judge, and run perchctl retry",
         )
     finding.evidence = first([flow.id for flow in again] + lost)
     return finding
@@ -238,8 +237,7 @@ def retries(run: RunView) -> Iterator[Check]:
             measured=f"plan.retry.json: {run.retry_fault}",
             source=design("plan.retry.json is made from the verdict"),
             evidence=["plan.retry.json"],
-            remedy="remove plan.retry.json and raw/*/retry, judge, and let reports/retry make it "
-            "again",
+            remedy="remove plan.retry.json and raw/*/retry, judge, and run perchctl retry",
         )
     pairs = repeated_pairs(run.plan.flows())
     if not pairs:

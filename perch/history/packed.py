@@ -38,9 +38,15 @@ GZIP_HEADER = bytes.fromhex("1f8b0800000000000003")
 BLOCK = 2**20
 
 
+class Tool(msgspec.Struct):
+    name: str = ""
+    version: str | None = None
+
+
 class Versions(msgspec.Struct):
     perch_commit: str | None = None
     jq: str | None = None
+    tools: list[Tool] = []
 
 
 class Described(msgspec.Struct):
@@ -117,7 +123,10 @@ def versions(root: Path) -> str:
         made = msgspec.json.decode(content, type=Described).versions
     except (*UNREADABLE, OSError):
         made = Versions()
-    return f"commit {made.perch_commit or 'unknown'}"
+    # the engine's version is Perch's (perch.home)
+    said = {tool.version for tool in made.tools if tool.name == "perch" and tool.version}
+    commit = f"commit {made.perch_commit or 'unknown'}"
+    return ", ".join([*(f"version {one}" for one in sorted(said)), commit])
 
 
 def archive(root: Path, target: Path) -> None:

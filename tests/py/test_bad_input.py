@@ -294,11 +294,16 @@ def test_a_bundle_of_an_earlier_perch(run: Run, perchctl: Perchctl, tmp_path: Pa
     root = opened(bundle, tmp_path / "opened")
     records = root / "records.jsonl"
     records.write_text(records.read_text().replace("perch.record/2", "perch.record/1"))
+    description = root / "bundle.json"
+    made = json.loads(description.read_text())
+    made["versions"] |= {"perch_commit": None, "tools": [{"name": "perch", "version": "0.1.0"}]}
+    description.write_text(json.dumps(made))
     sealed_again(root)
     closed(root, bundle)
     refused(
         perchctl("verify", bundle), 3, str(bundle), "records.jsonl, line 1",
-        "its schema is 'perch.record/1'", "verify it with the Perch that made it",
+        "its schema is 'perch.record/1'",
+        "verify it with the Perch that made it: version 0.1.0, commit unknown",
     )  # fmt: skip
     bundle.write_bytes(bundle.read_bytes()[:1000])
     refused(perchctl("verify", bundle), 1, str(bundle), "it is damaged: it ends early")

@@ -117,6 +117,7 @@ def test_a_repeat_without_the_figure_speaks_for_all() -> None:
 def test_a_pair_that_was_repeated_for_nothing_is_inconclusive() -> None:
     check = judged(11, 9, 12)["retry/t/a/b"]
     assert (check.status, "although nothing" in str(check.measured)) == ("inconclusive", True)
+    assert "perchctl retry" in str(check.remedy)
     mild = judged(9, 11, 12, limit=limit(bound={"min": 10}, severity="advisory"))
     assert mild["retry/t/a/b"].status == "inconclusive"
 
@@ -144,6 +145,7 @@ def test_repeats_that_are_not_this_verdicts_are_named() -> None:
     check = found(run, "retry")["retry/plan"]
     assert (check.status, check.measured) == (
         "inconclusive", "plan.retry.json: it belongs to run 'x', not 'r'")  # fmt: skip
+    assert "perchctl retry" in str(check.remedy)
 
 
 # ---- what repeats cured --------------------------------------------------------------------------

@@ -90,8 +90,8 @@ def test_results_stand_in_perftests_columns_with_its_numbers(
     text = reported(perchctl, run_copy("rxe")).text
     for row in (
         "| #bytes | #iterations | t_min[usec] | t_max[usec] | t_typical[usec] | t_avg[usec] | "
-        "t_stdev[usec] | 99%[usec] | 99.9%[usec] |",
-        "| 4096 | 200 | 541.62 | 119832.73 | 15993.33 | 17688.04 | 10613.03 | 94215.93 | 11983",
+        "99%[usec] | 99.9%[usec] |",
+        "| 4096 | 200 | 541.62 | 119832.73 | 15993.33 | 17688.04 | 94215.93 | 119832.73 |",
         "| #bytes | #iterations | BW peak[Gb/sec] | BW average[Gb/sec] | MsgRate[Mpps] |",
         "| 65536 | 400 | 0.0556 | 0.0428 | 0.000082 |",
     ):
