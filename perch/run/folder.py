@@ -17,6 +17,7 @@ from perch.errors import ExitCode, PerchError
 from perch.judge import columns, planned
 from perch.judge.manifest import digest as file_digest
 from perch.judge.raw import UNREADABLE
+from perch.model import derived
 from perch.model.figures import encode_sorted
 from perch.model.folder import existing
 from perch.model.plan import Plan
@@ -94,6 +95,16 @@ def no_run(name: str) -> PerchError:
     )
 
 
+def first_judge(root: Path, name: object) -> str:
+    """The remedy where a file of a judged run is missing: without raw files only a report is left.
+
+    Judging would replace it. `name`: of the folder, as the user gave it.
+    """
+    if (root / "raw").exists() or not (root / derived.MARKDOWN).is_file():
+        return f"run perchctl judge {name} first"
+    return f"read its {derived.MARKDOWN}: without raw files it cannot be judged"
+
+
 def judged_folder(name: str) -> Path:
     """The folder of a run that has a verdict. Raises PerchError."""
     root = run_folder(name)
@@ -105,7 +116,7 @@ def judged_folder(name: str) -> Path:
                 ExitCode.INCONCLUSIVE,
                 "it is missing, or is not a regular file",
                 file=f"{name}/{file}",
-                remedy=f"run perchctl judge {name} first",
+                remedy=first_judge(root, name),
             )
     return root
 

@@ -245,7 +245,7 @@ def read_run(root: Path) -> Run:
                 ExitCode.USAGE,
                 f"{name} is missing",
                 file=root,
-                remedy=f"judge it first: perchctl judge {root}",
+                remedy=folder.first_judge(root, root),
             )
     verdict, records = folder.verdict(root), folder.frame(root)
     limits = decoded_limits(_content(root / "inputs/limits.json") or None)

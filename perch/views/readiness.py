@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from perch.checks import families as checks_of_runs
 from perch.model.limits import Limits
 from perch.model.verdict import Check, Verdict
 from perch.views import words
@@ -50,7 +51,7 @@ class Criterion:
         )
 
 
-#: In the order in which an operator asks.
+#: In the order in which an operator asks. `checks` are those whose decorator names no criterion.
 CRITERIA = (
     Criterion(
         "coverage",
@@ -58,7 +59,7 @@ CRITERIA = (
         ("coverage", "excluded", "nics", "hosts", "host/", "flow/", "plan", "soak/coverage",
          "soak/state", "soak/samples"),
     ),
-    Criterion("limits", "Limits to judge by", ("limits",), only_faults=True),
+    Criterion("limits", "Limits to judge by", only_faults=True),
     Criterion(
         "path",
         "Traffic used the intended NIC",
@@ -70,9 +71,7 @@ CRITERIA = (
         ("like/", "peers/", "directions/", "sizes/", "rails/"),
         metrics=r"bandwidth\.(gbit_s|messages_per_s)$",
     ),
-    Criterion(
-        "possible", "No result above line rate", ("ceiling",), fault="Results above line rate"
-    ),
+    Criterion("possible", "No result above line rate", fault="Results above line rate"),
     Criterion("latency", "Latency", metrics=r"latency_us\.(p50|mean|min)$"),
     Criterion(
         "tail",
@@ -106,7 +105,7 @@ CRITERIA = (
         "leaks", "No memory or file descriptor leaks", ("soak/memory", "soak/handles"),
         only_faults=True, fault="Leaks",
     ),
-    Criterion("repeatability", "Repeatable", ("repeatability",)),
+    Criterion("repeatability", "Repeatable"),
     Criterion(
         "drift", "No regression against the accepted baseline", ("drift", "baseline"),
         fault="Regression against the accepted baseline",
@@ -114,7 +113,7 @@ CRITERIA = (
     Criterion(
         "counters",
         "Counters clean",
-        ("counters", "soak/counters", "soak/links", "switch/pause-storms",
+        ("soak/counters", "soak/links", "switch/pause-storms",
          "host_check/nic-port-errors", "host_check/nic-interface-errors",
          "host_check/nic-pcie-errors", "host_check/machine-pcie-log",
          "host_check/machine-link-flaps"),
@@ -130,7 +129,7 @@ CRITERIA = (
     Criterion(
         "evidence",
         "Evidence complete",
-        ("manifest", "clock", "schema", "inputs", "soak"),
+        ("manifest", "schema", "inputs", "soak"),
         only_faults=True,
     ),
 )  # fmt: skip
@@ -161,11 +160,12 @@ class _Told(msgspec.Struct):
         return self.check.status == "pass" and not self.beside
 
 
-def _criterion(check: Check, metrics: dict[str, str]) -> str | None:
-    """The first one that a check belongs to."""
+def _criterion(check: Check, metrics: dict[str, str], families: dict[str, str]) -> str | None:
+    """The first one that names a check, else that of its family."""
     parts = check.id.split("/")
     metric = metrics.get(parts[1]) if parts[0] == "limit" and len(parts) > 1 else None
-    return next((one.id for one in CRITERIA if one.holds(check, metric)), None)
+    named = next((one.id for one in CRITERIA if one.holds(check, metric)), None)
+    return named or families.get(parts[0])
 
 
 def _state(told: Sequence[_Told]) -> str:
@@ -237,11 +237,12 @@ def _beside(tests: list[Results]) -> set[str]:
 
 def judged(checks: list[Check], limits: Limits, tests: list[Results]) -> list[Judged]:
     metrics = {limit.id: limit.metric for limit in limits.limits}
+    families = {one.name: one.criterion for one in checks_of_runs() if one.criterion}
     beside = _beside(tests)
     of: dict[str | None, list[_Told]] = {}
     for check in checks:
         told = _Told(check, any(part in beside for part in check.id.split("/")[1:]))
-        of.setdefault(_criterion(check, metrics), []).append(told)
+        of.setdefault(_criterion(check, metrics, families), []).append(told)
     found = []
     for one in CRITERIA:
         mine = of.get(one.id, [])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 
 import msgspec
 import pytest
 
 from perch.model.plan import PlanDocument
 from perch.model.verdict_document import VerdictDocument
+from tests.py.conftest import Ended
 from tests.py.documented import TOP, broken, faults, shown
 
 LISTED = subprocess.run(
@@ -81,3 +83,12 @@ def test_the_examples_have_the_formats_of_this_version(name: str) -> None:
     found = msgspec.json.decode((folder / "verdict.json").read_bytes(), type=VerdictDocument)
     assert (found.run, found.verdict, found.scope) == (plan.run, "PASS", "software")
     assert f"run `{plan.run}`" in (folder / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("command", "code"), [("summary", 2), ("bundle", 3)])
+def test_an_example_without_raw_files_is_read_not_judged(
+    perchctl: Callable[..., Ended], command: str, code: int
+) -> None:
+    ended = perchctl(command, TOP / "docs/examples/demo")
+    assert ended.code == code and "records.jsonl" in ended.stderr
+    assert ended.stderr.endswith("; read its report.md: without raw files it cannot be judged\n")

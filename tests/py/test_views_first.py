@@ -400,6 +400,19 @@ def test_readiness_tells_failures_from_warnings(made: Made, tmp_path: Path) -> N
     assert "; failed: latency; with a warning: loss." in said
 
 
+@pytest.mark.parametrize(
+    ("name", "criterion"),
+    [("fec/n1/eth0", "counters clean"), ("copies", "evidence complete"), ("clock", "evidence")],
+)
+def test_readiness_has_the_criterion_that_a_check_names(
+    made: Made, tmp_path: Path, name: str, criterion: str
+) -> None:
+    made.verdict["checks"].append(check(name, "fail", 1))
+    made.verdict["verdict"] = "FAIL"
+    said = made.shown(tmp_path).section("## Readiness")
+    assert f"; failed: {criterion}" in said
+
+
 def test_readiness_and_the_first_screen_name_the_same_worst_figure(
     made: Made, tmp_path: Path
 ) -> None:

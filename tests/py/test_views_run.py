@@ -324,9 +324,9 @@ def test_the_summary_names_the_scope_and_the_limit_as_the_report_does(
 @pytest.mark.parametrize(
     ("file", "content", "code", "said"),
     [
-        ("verdict.json", None, 2, "verdict.json is missing; judge it first"),
+        ("verdict.json", None, 2, "verdict.json is missing; run perchctl judge "),
         ("verdict.json", "{", 3, "verdict.json: it cannot be used: input data was truncated; j"),
-        ("records.jsonl", None, 2, "records.jsonl is missing; judge it first"),
+        ("records.jsonl", None, 2, "records.jsonl is missing; run perchctl judge "),
         ("records.jsonl", '{"half', 3, "records.jsonl: it changed after verdict.json was made; j"),
     ],
 )
