@@ -362,18 +362,16 @@ def agreement(run: RunView) -> Iterator[Check]:
     found = sorted(rows(questions, run.limits.limits), key=_order)
     for _, alike in groupby(found, key=_order):
         yield _pair_check(list(alike), limits)
-    alone = {
-        (of[0].side, of[0].question[1], of[0].question[2])
-        for of in questions
-        if len({group.side for group in of}) == 1
-    }
-    for side, kind, op in sorted(alone, key=lambda key: _ordered([key[1], key[2], key[0]])):
-        if side == "engine":
-            continue
-        peer = "the cxi tools" if side == "cxi" else side
+    alone: dict[tuple[Any, Any], set[str]] = {}
+    for of in questions:
+        (side, *others), (_, kind, op, *_) = {group.side for group in of}, of[0].question
+        if side != "engine" and not others:
+            alone.setdefault((kind, op), set()).add("the cxi tools" if side == "cxi" else side)
+    for (kind, op), peers in sorted(alone.items(), key=lambda item: _ordered(item[0])):
+        *before, last = ["The engine", *sorted(peers)]
         yield Check(
             id=f"agreement/{kind}-{op}-alone",
-            title=f"The engine and {peer} agree: {op} {kind}",
+            title=f"{', '.join(before)} and {last} agree: {op} {kind}",
             status="not_judged",
             measured="the engine measured none between the same hosts with the same connection "
             "and size",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -17,6 +17,8 @@ from perch.model.sections import Fact
 from perch.model.verdict import Bound, Check, CheckStatus
 
 Finding = dict[str, Any]
+
+_GRAVITY: tuple[CheckStatus, ...] = ("fail", "inconclusive", "advisory", "not_judged", "pass")
 
 #: Seconds between the readings of an idle time, at least: the agents wait for one (site policy).
 IDLE_S = 0.5
@@ -212,6 +214,19 @@ def _grouped(alike: list[tuple[str, Finding]], status: CheckStatus) -> Check:
     )
 
 
+def by_id(found: Iterable[Check]) -> Iterator[Check]:
+    """Findings of one id as one: the gravest, with what was measured of all of them."""
+    of: dict[str, list[Check]] = {}
+    for one in found:
+        of.setdefault(one.id, []).append(one)
+    for alike in of.values():
+        worst, *others = sorted(alike, key=lambda one: _GRAVITY.index(one.status))
+        if others:
+            worst.measured = "; ".join(str(one.measured) for one in (worst, *others))
+            worst.evidence = first(dict.fromkeys(at for one in alike for at in one.evidence))
+        yield worst
+
+
 def _findings(run: RunView) -> Iterator[Check]:
     inapplicable: list[tuple[str, Finding]] = []
     groups: dict[tuple[str, CheckStatus, str], list[tuple[str, Finding]]] = {}
@@ -233,8 +248,7 @@ def _findings(run: RunView) -> Iterator[Check]:
             evidence=first(sorted({host for host, _ in inapplicable})),
             source=design("a check that cannot apply is not judged, and shown"),
         )
-    for key in sorted(groups):
-        yield _grouped(groups[key], key[1])
+    yield from by_id(_grouped(groups[key], key[1]) for key in sorted(groups))
 
 
 def _skipped(run: RunView) -> Iterator[Check]:

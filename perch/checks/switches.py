@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from perch.checks import RunView, check, first, names, plural
-from perch.checks.hosts import finding_status, titled
+from perch.checks.hosts import by_id, finding_status, titled
 from perch.model.figures import rounded
 from perch.model.imported import Stated
 from perch.model.verdict import Check, CheckStatus
@@ -91,8 +91,7 @@ def _groups(findings: list[Finding]) -> Iterator[Check]:
         )
         what = ("", "") if status == "pass" else (_place(finding), str(finding.get("found")))
         judged.setdefault((finding["id"], status, what), []).append(finding)
-    for key in sorted(judged):
-        yield _judged(judged[key], key[1])
+    yield from by_id(_judged(judged[key], key[1]) for key in sorted(judged))
     for name in sorted(shown):
         yield _shown(shown[name])
 

@@ -11,7 +11,7 @@ from perch.checks.agreement import ALLOWED_US
 from perch.judge import columns
 from perch.model.limits import Limit, LimitBound
 from perch.model.record import Record
-from tests.py.checks_built import record
+from tests.py.checks_built import record, run_of
 
 LATENCY: dict[str, Any] = {
     "kind": "latency", "op": "write", "backend": "verbs", "connection": "RC",
@@ -84,3 +84,13 @@ def test_only_what_was_placed_alike_is_compared(
         for place in (engine, peer)
     )
     assert state(two(mine, other), "p50_us") == expected
+
+
+def test_two_tools_without_the_engine_are_one_finding() -> None:
+    alone = [
+        record(f"{tool}/a/b/0/1", **LATENCY | {"backend": backend}, tool={"name": tool})
+        for tool, backend in (("perftest", "verbs"), ("cxi", "cxi"))
+    ]
+    [found] = agreement.agreement(run_of(alone))
+    assert found.id == "agreement/latency-write-alone"
+    assert found.title == "The engine, perftest and the cxi tools agree: write latency"

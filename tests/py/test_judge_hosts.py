@@ -17,7 +17,7 @@ from perch.judge.hosts import HostFacts, cxi_hosts, gpu_hosts, read_hosts
 from perch.judge.raw import RawFiles
 from perch.model.plan import Flow
 from tests import spelled
-from tests.py.judging import Run, check_of
+from tests.py.judging import Run, check_of, put
 
 Document = dict[str, Any]
 
@@ -237,3 +237,12 @@ def test_an_area_that_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(findings, "DEADLINE_S", 0)
     with pytest.raises(PerchError, match="took longer than 0 s"):
         findings.judged([question("alpha")])
+
+
+def test_two_findings_of_one_id_are_one_check(cards: Run) -> None:
+    cards.edit("inputs/hosts/alpha.json", put("wanted.roce_tos", 999), put("wanted.ets", 7))
+    found = check_of(cards.judge(), "host_check/qos-wanted/alpha")
+    assert found.status == "fail"
+    assert "host_check_roce_tos is 999" in str(found.measured)
+    assert "host_check_ets is 7" in str(found.measured)
+    assert found.evidence == ["alpha"]
