@@ -13,10 +13,8 @@ import msgspec
 import polars as pl
 
 from perch.checks import RunView, check, design, first, names, plural
-from perch.checks.counters_alike import alike
+from perch.checks.counters_alike import PATH, alike
 from perch.checks.figures import rounded_figures
-from perch.judge.counter_table import COUNTED_BY
-from perch.judge.places import VOLUMES
 from perch.model.figures import rounded
 from perch.model.plan import tolerated
 from perch.model.record import Events
@@ -132,8 +130,8 @@ CLASSES: dict[str, Class] = {
     ),
 }
 
-#: Counters that a path is proven by, or a class that is not merely shown.
-_DECISIVE = VOLUMES.union(*(COUNTED_BY[kind] for kind, one in CLASSES.items() if not one.shown))
+#: What a verdict needs: a path's proof, and each class that is not merely shown.
+_DECISIVE = frozenset((PATH, *(name for name, one in CLASSES.items() if not one.shown)))
 
 _COLUMNS = (
     "flow", "scope", "status", "elapsed_s", "link.rate_gbit_s", "packets.sent",

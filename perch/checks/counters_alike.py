@@ -9,20 +9,28 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perch.checks import RunView, design, first, names, plural
+from perch.judge.counter_table import COUNTED_BY
 from perch.judge.counters import classes
 from perch.judge.hosts import HostFacts
 from perch.judge.places import VOLUMES
 from perch.model.raw import Block, Layout
 from perch.model.verdict import Check
 
+#: The class of counters that prove a path.
+PATH = "path"
+
 
 class _Device(NamedTuple):
-    """One that carried a flow. `kind`: its fabric, table of counters, and driver."""
+    """One that carried a flow. `kind`: its fabric, table of counters, and driver.
+
+    classes: those that are counted there, and PATH where a path can be proven.
+    """
 
     host: str
     name: str
     kind: tuple[str, str, str]
     counters: frozenset[str]
+    classes: frozenset[str]
     hardware: bool
 
 
@@ -33,8 +41,10 @@ class _Lack(NamedTuple):
     other: _Device
     counters: list[str]
 
-    def is_decisive(self, counters: frozenset[str]) -> bool:
-        return self.device.hardware and not counters.isdisjoint(self.counters)
+    def is_decisive(self, classes: frozenset[str]) -> bool:
+        """Whether the device has no counter of one of these; drivers rename counters."""
+        lacking = self.other.classes - self.device.classes
+        return self.device.hardware and not classes.isdisjoint(lacking)
 
     @property
     def said(self) -> str:
@@ -45,9 +55,10 @@ class _Lack(NamedTuple):
         )
 
 
-def _judged(block: Block) -> frozenset[str]:
-    """Those of its counters that are judged."""
-    return frozenset(VOLUMES & block.known | classes(block).keys())
+def _counted(block: Block) -> Iterator[str]:
+    for name, counted_by in COUNTED_BY.items():
+        if not counted_by.isdisjoint(block.known):
+            yield name
 
 
 def _found(layout: Layout, facts: HostFacts) -> Iterator[tuple[str, str, str | None, Block]]:
@@ -67,8 +78,15 @@ def _devices(run: RunView) -> Iterator[_Device]:
         for mark in run.trail.last.get(host, []):
             for name, table, driver, block in _found(mark.reading.layout, facts):
                 if name in carried and driver is not None:
-                    kind = (fabric, table, driver)
-                    yield _Device(host, name, kind, _judged(block), carried[name])
+                    proving = VOLUMES & block.known
+                    yield _Device(
+                        host,
+                        name,
+                        (fabric, table, driver),
+                        frozenset(proving | classes(block).keys()),
+                        frozenset(_counted(block)) | ({PATH} if proving else set()),
+                        carried[name],
+                    )
 
 
 def _examples(devices: list[_Device]) -> list[_Device]:
@@ -81,7 +99,7 @@ def _examples(devices: list[_Device]) -> list[_Device]:
     return [one for found in examples.values() for one in found]
 
 
-def _lacks(devices: list[_Device]) -> Iterator[_Lack]:
+def _lacks(devices: list[_Device], decisive: frozenset[str]) -> Iterator[_Lack]:
     """Of each device the counters that one on another host has, by the first that has the most."""
     of_kind: dict[tuple[str, str, str], list[_Device]] = {}
     for one in devices:
@@ -89,16 +107,19 @@ def _lacks(devices: list[_Device]) -> Iterator[_Lack]:
     for kind in of_kind.values():
         examples = _examples(kind)
         for one in kind:
-            others = (other for other in examples if other.host != one.host)
-            richest = max(others, key=lambda other: len(other.counters - one.counters), default=one)
-            if lacking := sorted(richest.counters - one.counters):
-                yield _Lack(one, richest, lacking)
+            lacks = [
+                _Lack(one, other, sorted(other.counters - one.counters))
+                for other in examples
+                if other.host != one.host and not other.counters <= one.counters
+            ]
+            if lacks:
+                yield max(lacks, key=lambda lack: (lack.is_decisive(decisive), len(lack.counters)))
 
 
 def alike(run: RunView, decisive: frozenset[str]) -> Iterator[Check]:
     """Devices of one driver and fabric, on several hosts.
 
-    decisive: the counters that a verdict needs; the rest are extras of some drivers and firmwares.
+    decisive: the classes that a verdict needs; the rest are extras of some drivers and firmwares.
     """
     devices = list(_devices(run))
     compared = {one.kind for one in devices}
@@ -113,7 +134,7 @@ def alike(run: RunView, decisive: frozenset[str]) -> Iterator[Check]:
         unit="devices",
         source=design("never a PASS by omission"),
     )
-    found = sorted(_lacks(devices), key=lambda lack: not lack.is_decisive(decisive))
+    found = sorted(_lacks(devices, decisive), key=lambda lack: not lack.is_decisive(decisive))
     if found:
         more = f"; {plural(len(found) - 1, 'more device')}" if len(found) > 1 else ""
         finding.status = "inconclusive" if found[0].is_decisive(decisive) else "advisory"

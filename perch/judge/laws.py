@@ -209,7 +209,10 @@ def _rates() -> Iterator[Law]:
         _of("bandwidth.gbit_s", "bandwidth.min_interval_gbit_s", words=words),
     )
     yield Law(
-        peak * window > rate * elapsed * (1 + PART),
+        # iperf3's windows are the sender's, its bytes the receiver's
+        _IS_ENGINE
+        & ~_col("has.loss").fill_null(value=False)
+        & (peak * window > rate * elapsed * (1 + PART)),
         _of(
             "bandwidth.peak_gbit_s", "bandwidth.gbit_s", "elapsed_s",
             words="its best window of {} Gb/s alone moved more than {} Gb/s in {} s",
@@ -249,7 +252,7 @@ def _windows() -> Iterator[Law]:
 def _payload() -> Iterator[Law]:
     """The engine counts whole messages; what a gigabyte cost is of the same seconds and bytes."""
     size, payload = _col("params.size_bytes"), _col("bandwidth.bytes")
-    polls = _col("params.completion") == "busy"
+    polls = _IS_ENGINE & (_col("params.completion") == "busy") & ~_HAS_PAUSE
     yield Law(
         _IS_ENGINE & (size > 0) & (payload % size != 0),
         _of(
@@ -267,7 +270,7 @@ def _payload() -> Iterator[Law]:
         host = f"cpu.{side}_system_s"
         words = f"the {side}'s process took {{}} s of processors, its whole host {{}} s"
         yield Law(
-            _IS_ENGINE & polls & (_col(seconds) > TICKS * _col(host) + TICKS_S),
+            polls & (_col(seconds) > TICKS * _col(host) + TICKS_S),
             _of(seconds, host, words=words),
         )
 

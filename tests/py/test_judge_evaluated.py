@@ -136,6 +136,7 @@ def test_hardware_whose_devices_do_not_count_what_goes_wrong_is_inconclusive(
         ("link_downed", "inconclusive", "INCONCLUSIVE"),
         ("tx_pkts", None, "PASS"),  # nothing is judged by it
         ("duplicate_request", "advisory", "PASS"),
+        ("rcvd_seq_err", "advisory", "PASS"),  # what counts its class is there
     ],
 )
 def test_a_counter_that_one_host_lacks_is_named(

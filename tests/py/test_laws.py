@@ -226,11 +226,27 @@ def test_an_average_is_not_above_the_best_run_of_messages() -> None:
     assert record.error is not None and "above its best window" in record.error.message
 
 
-@pytest.mark.parametrize(("completion", "status"), [("busy", "error"), ("event", "ok")])
-def test_ticks_miss_only_a_process_that_sleeps(completion: str, status: str) -> None:
+@pytest.mark.parametrize(
+    ("params", "status"),
+    [
+        ({"completion": "busy"}, "error"),
+        ({"completion": "busy", "gap_us": 1000}, "ok"),
+        ({"completion": "event"}, "ok"),
+    ],
+)
+def test_ticks_miss_only_a_process_that_sleeps(params: dict[str, object], status: str) -> None:
     cpu = {"client_s": 5, "client_system_s": 0.2}
-    record = judged(tool={"name": "perch"}, cpu=cpu, params={"completion": completion})
-    assert record.status == status
+    assert judged(tool={"name": "perch"}, cpu=cpu, params=params).status == status
+
+
+def test_windows_of_iperf3_are_the_senders_and_its_bytes_the_receivers() -> None:
+    # iperf3 -t 1 -J --fq-rate 100M: 15.7 MB sent in the second's best window, 12.8 MB received
+    paced = {
+        "gbit_s": 0.1024, "peak_gbit_s": 0.1256, "bytes": 12800000,
+        "peak_definition": "best_interval_1s",
+    }  # fmt: skip
+    assert judged(tool={"name": "iperf3"}, bandwidth=paced, elapsed_s=1).status == "ok"
+    assert judged(tool={"name": "perch"}, bandwidth=paced, elapsed_s=1).status == "error"
 
 
 WINDOWS = {"gbit_s": 94, "peak_gbit_s": 96, "min_interval_gbit_s": 90, "bytes": 203943 << 20}
