@@ -229,7 +229,7 @@ static void test_every_backend_is_refused_what_it_does_not_have(void **state) {
 	refused("transfer h --backend null", "--backend null has no transfers");
 	refused("transfer h --op send", "--op send is no transfer");
 	refused("rate h --backend null", "--backend null has no message rate");
-	refused("rate h --op send", "perch rate over tcp measures write or read");
+	refused("rate h --op send-imm", "perch rate measures send, write or read");
 	refused("rate h --backend verbs --bounce", "perch rate has no option --bounce");
 	refused("transfer h --devices a,b --server-devices c,d", "the tcp backend has no devices");
 	refused("transfer h --backend ofi --devices a,b", "--devices names 2 devices and --server-devices none");

@@ -36,6 +36,30 @@ perch_pretended() {
   wait_until bash -c "ss -ltnH 'sport = :$PORT' | grep -q ."
 }
 
+# has_opened N: what crowd-WHAT and flood-WHAT have opened by now
+has_opened() { [ "$(cat opened)" -ge "$1" ]; }
+
+# served_despite HOW-WHAT: three honest clients one after the other, while strangers go on
+served_despite() {
+  local code=0 before
+  /usr/bin/python3 "$BATS_TEST_DIRNAME/../fixtures/peer.py" "$1" "$PORT" 2>strangers.log 3>&- &
+  local strangers=$!
+  SERVERS+=("$strangers")
+  wait_until has_opened 400
+  for _ in 1 2 3; do
+    before=$(cat opened)
+    lat 0 127.0.0.1 --token-file secret --json
+    jq -e '.status == "ok" and .latency_us.count == 100' <<<"$output"
+  done
+  kill -0 "$strangers" || fail "the strangers gave up: $(cat strangers.log)"
+  # they were still there: each is another one's place, or the clock's
+  WAIT=30 wait_until has_opened $((before + 100))
+  kill "$strangers"
+  wait "$strangers" || code=$?
+  assert_equal "$code" 143
+  rm opened
+}
+
 @test "IPv4, IPv6 and names reach the server" {
   perch_serve
   lat 0 127.0.0.1
@@ -130,30 +154,6 @@ perch_pretended() {
   assert_success
   assert_output --partial "did not greet within 3 s"
   wait_until no_server_jobs
-}
-
-# has_opened N: what crowd-WHAT and flood-WHAT have opened by now
-has_opened() { [ "$(cat opened)" -ge "$1" ]; }
-
-# served_despite HOW-WHAT: three honest clients one after the other, while strangers go on
-served_despite() {
-  local code=0 before
-  /usr/bin/python3 "$BATS_TEST_DIRNAME/../fixtures/peer.py" "$1" "$PORT" 2>strangers.log 3>&- &
-  local strangers=$!
-  SERVERS+=("$strangers")
-  wait_until has_opened 400
-  for _ in 1 2 3; do
-    before=$(cat opened)
-    lat 0 127.0.0.1 --token-file secret --json
-    jq -e '.status == "ok" and .latency_us.count == 100' <<<"$output"
-  done
-  kill -0 "$strangers" || fail "the strangers gave up: $(cat strangers.log)"
-  # they were still there: each is another one's place, or the clock's
-  WAIT=30 wait_until has_opened $((before + 100))
-  kill "$strangers"
-  wait "$strangers" || code=$?
-  assert_equal "$code" 143
-  rm opened
 }
 
 @test "honest clients are served behind 400 silent connections, and during a flood" {
@@ -281,6 +281,7 @@ lost_in_the_middle() {
       jq -es --arg stopped "$stopped" --argjson pause "$pause" '.[-1] | .status == "ok" and .stall.longest_s > 0.7 and
         .stall.longest_s < $pause + 1.7 and .stall.start_s < 4
         and ((.stall.began | sub("\\.[0-9]+Z$"; "Z") | fromdateiso8601) - ($stopped | tonumber) | fabs) < 2 + $pause' out || fail "$kind $completion: stopped at $stopped: $(tail -n 1 out)"
+      # shellcheck disable=SC2153 # helpers.bash sets it
       kill "$SERVER"
     done
   done
