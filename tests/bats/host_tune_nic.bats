@@ -253,6 +253,8 @@ teardown() { common_teardown; }
   call '{settings: {dcqcn: {rp_ai_rte: 1}}}'
   trouble "eth1 has no parameter rp_ai_rte"
   trouble "choose from: np_cnp_dscp, rp_ai_rate"
+  call '{settings: {dcqcn: {np_cnp_prio: 1}}}'
+  trouble "a change of np_cnp_prio changes another parameter, too"
   rm -r root/sys/devices/pci0/0000:03:00.0/link
   call '{settings: {pcie_aspm: "disabled"}}'
   trouble "the kernel controls no power saving of the PCIe link of eth1"

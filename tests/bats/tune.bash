@@ -56,12 +56,15 @@ SH
 [ ! -e "$PWD/no-peermem" ] || { echo 'could not insert: Invalid argument' >&2 && exit 1; }
 case "\$*" in
   nvidia-peermem) mkdir "$PWD/root/sys/module/nvidia_peermem" ;;
-  "-r nvidia-peermem") rmdir "$PWD/root/sys/module/nvidia_peermem" ;;
   *) exit 1 ;;
 esac
 SH
   jq -n '{most: {RX: 8192, TX: 8192}, now: {RX: 1024, TX: 1024}, adaptive: {rx: "on", tx: "on"}, "rx-usecs": "8", "rx-frames": "128"}' >nics/eth1.ethtool
   echo 2936 >nics/0000:03:00.0.control
+  cat >bin/rmmod <<SH
+#!/bin/sh
+[ "\$*" = nvidia_peermem ] && rmdir "$PWD/root/sys/module/nvidia_peermem"
+SH
   put $pci/link/l1_aspm 1
   put $pci/link/l1_1_aspm 1
   put $pci/link/l0s_aspm 0

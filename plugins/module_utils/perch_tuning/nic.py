@@ -24,6 +24,8 @@ READ_REQUEST_MASK, READ_REQUEST_SHIFT, READ_REQUEST_LEAST = 0x7000, 12, 128
 ASPM = ("l1_2_pcipm", "l1_1_pcipm", "l1_2_aspm", "l1_1_aspm", "l1_aspm", "l0s_aspm")
 #: Files of debugfs (Linux, drivers/infiniband/hw/mlx5/cong.c).
 CC_PARAMS = "/sys/kernel/debug/mlx5/{}/cc_params"
+#: Of which writing one changes its mode, too, which a revert would leave (the same file).
+CC_PAIRED = ("np_cnp_prio", "np_cnp_prio_mode", "rtt_resp_dscp", "rtt_resp_dscp_valid")
 
 
 def _asked(system: System, netdev: str, letter: str) -> str:
@@ -195,6 +197,10 @@ def dcqcn(system: System, netdev: str, value: dict) -> Wishes:
     folder = CC_PARAMS.format(_function(system, netdev, "host_tune_dcqcn"))
     found = system.names(folder)
     for name, number in value.items():
+        if name in CC_PAIRED:
+            raise Trouble(
+                f"a change of {name} changes another parameter, too", "set it by other means"
+            )
         if name not in found:
             raise Trouble(
                 f"{netdev} has no parameter {name} ({folder})",

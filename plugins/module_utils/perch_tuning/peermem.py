@@ -21,7 +21,8 @@ class Peermem(Value):
         return LOADED if self.system.exists("/sys/module/nvidia_peermem") else ABSENT
 
     def write(self, value) -> None:
-        argv = ["modprobe", *(["-r"] if value == ABSENT else []), "nvidia-peermem"]
+        # modprobe -r would take unused modules of the driver along
+        argv = ["rmmod", "nvidia_peermem"] if value == ABSENT else ["modprobe", "nvidia-peermem"]
         code, out, err = self.system.command(*argv)
         if code == 0:
             return
