@@ -39,7 +39,7 @@ def test_what_netperf_printed_is_read_and_a_part_of_it_is_an_error(
     printed = (JOURNEYS / "netperf-2.7.1.txt").read_bytes()
     output = tmp_path / "output"
     output.write_bytes(printed[: int(share * len(printed))])
-    argv = [sys.executable, "-P", "-c", READ, output]
+    argv = [sys.executable, "-P", "-c", READ, str(output)]
     done = subprocess.run(
         argv, env={"PYTHONPATH": str(tree)}, capture_output=True, text=True, timeout=60, check=False
     )
