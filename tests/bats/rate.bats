@@ -107,7 +107,7 @@ refused() {
   perch_serve
   local op kind
   for kind in lat bw transfer; do
-    op=write
+    op='write'
     if [ "$kind" != transfer ]; then op=send; fi
     run_apart 0 "$PERCH" "$kind" 127.0.0.1 --port "$PORT" --completion event --json --op "$op" --size 1000 \
       --iterations 3000 --warmup 5 --footprint 1M --verify
