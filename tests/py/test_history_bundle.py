@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -260,7 +261,7 @@ def test_a_bundle_of_an_older_perch_is_refused_by_name(
     ended = perchctl("verify", edited(change, seal=True))
     assert ended.code == 3
     assert "records.jsonl, line 1: its schema is 'perch.record/1'" in ended.stderr
-    assert "verify it with the Perch that made it: version 0.1.0, commit " in ended.stderr
+    assert re.search("verify it with the Perch that made it: version .*, commit ", ended.stderr)
 
 
 def test_a_bundle_of_perch_0_1_names_what_can_read_it(perchctl: Perchctl, tmp_path: Path) -> None:
