@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: a sender of message rates that hears of more receives posts before it sleeps, and a target says why it could
- * not tell of them.
+ * Purpose: a sender of message rates posts before it sleeps when more receives were lent, and a target says why its
+ * credits fail.
  * Over a libfabric whose completions a test writes down: no proof of any provider.
  */
 #include <arpa/inet.h>

@@ -106,7 +106,7 @@ def test_a_document_whose_schema_does_not_fit(
     found = check_of(verdict, check)
     assert (found.status, found.measured) == ("inconclusive", says)
     assert found.remedy
-    if file.endswith(".jsonl"):  # its flows are told by the same cause
+    if file.endswith(".jsonl"):  # its flows have the same cause
         assert check_of(verdict, "flow/tcp-latency/alpha/beta/0/1").measured == f"code 6: {says}"
 
 

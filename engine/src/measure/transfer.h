@@ -75,7 +75,7 @@ struct thread {
 	struct transfer *transfer;
 	uint32_t number;
 	bool started;
-	int error;                      /* negative: said; at the target by nobody yet, and the words are below */
+	int error;                      /* negative: said; at the target not yet: the words are below */
 	enum exit_code code;
 	char text[FAILURE_TEXT_MAX];
 };

@@ -30,7 +30,7 @@ def has_sysctls($raw): file($raw; "/proc/sys/kernel/ostype") != null;
 
 def command($raw; $name): $raw.commands[$name] | if type == "object" then . else {exit: null, stdout: "", stderr: ""} end;
 
-# Why a command's answer is none. 124 and 137 are timeout(1)'s.
+# Why a command gave no answer. 124 and 137 are timeout(1)'s.
 def refusal($name):
   if .exit == null then "\($name) is not installed"
   elif .exit == 124 or .exit == 137 then "\($name) did not answer in time, and was stopped"
