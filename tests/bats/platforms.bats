@@ -11,6 +11,7 @@ setup() {
   common_setup
   [ "$(id -u)" -eq 0 ] || skip "only root can mount another /etc"
   mkdir rpm local
+  CHECK=(--check)
   export HOME=$PWD
   printf '%%_dbpath %s\n%%_topdir %s\n%%_rpmdir %s\n' "$PWD/rpm" "$PWD/build" "$PWD" >.rpmmacros
   cat >hosts.yml <<YAML
@@ -42,13 +43,13 @@ etc() {
   [ ! -e "$FIXTURES/$1/debian_version" ] || cp "$FIXTURES/$1/debian_version" etc/
 }
 
-# on EXIT-CODE NAME: the role's packages there, in check mode
+# on EXIT-CODE NAME: the role's packages there, in check mode unless CHECK is empty
 on() {
   etc "$2"
   # shellcheck disable=SC2016  # the inner shell's
   LIMIT=120 run_expecting "$1" env ANSIBLE_CONFIG="$TOP/ansible.cfg" ANSIBLE_ROLES_PATH="$TOP/roles" ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8 \
     unshare --mount --propagation private bash -c 'mount --bind etc /etc && mount --bind local /usr/local/lib && exec "$@"' \
-    platforms ansible-playbook -i hosts.yml --check packages.yml
+    platforms ansible-playbook -i hosts.yml "${CHECK[@]}" packages.yml
 }
 
 # made NAME...: packages of these names in rpm's database, without files
@@ -117,4 +118,75 @@ made() {
   on 2 rocky_9
   assert_output --partial "Broadcom's libbnxt_re is installed there, without"
   [[ $output == *rdma-core-devel* ]] || fail "$output"
+}
+
+# installing NAME...: rocky 9 whose repository has all packages but these. The package manager is a stand-in, which installs all
+# of a call or nothing, as dnf and apt do; rpm keeps what it installs.
+installing() {
+  local lacks="$*"
+  mkdir -p library repository
+  on 0 rocky_9
+  jq -r '.[]' missing.json >names
+  {
+    printf '%s\n' 'Name: all' 'Version: 1' 'Release: 1' 'Summary: A name' 'License: none' '%description'
+    while read -r name; do printf '%s\n' "%package -n $name" 'Summary: A name' "%description -n $name" "%files -n $name"; done <names
+  } >all.spec
+  rpmbuild --quiet -bb all.spec
+  mv ./*/*-1-1.*.rpm repository/
+  for name in $lacks; do rm repository/"$name"-1-1.*.rpm; done
+  cat >library/stand_in.py <<PY
+import glob, subprocess
+from ansible.module_utils.basic import AnsibleModule
+module = AnsibleModule({"name": {"type": "list"}, "update_cache": {"type": "bool"}, "state": {}})
+files = []
+for name in module.params["name"]:
+    found = glob.glob("$PWD/repository/" + name + "-1-1.*.rpm")
+    if not found:
+        module.fail_json(msg="No package " + name + " available.")
+    files += found
+open("$PWD/calls", "a").write(" ".join(module.params["name"]) + "\\n")
+if files:
+    subprocess.run(["rpm", "--quiet", "--install", "--justdb", "--nodeps", *files], check=True)
+module.exit_json(changed=bool(files))
+PY
+  sed -i 's/perch_fabric:/ansible_package_use: stand_in, perch_fabric:/' hosts.yml
+  CHECK=()
+}
+
+@test "packages are installed by one call where the repository has them all" {
+  installing
+  on 0 rocky_9
+  refute_output --partial "warning"
+  on 0 rocky_9
+  assert_json missing.json '. == []'
+  assert_equal "$(wc -l <calls)" 1
+}
+
+@test "a helpful package that the repository lacks is a warning that names it and its check, and the others are installed" {
+  installing lldpd mstflint
+  on 0 rocky_9
+  assert_output --partial 'warning: there: package \"lldpd\" cannot be installed; without it the check nic-neighbour is INCONCLUSIVE'
+  assert_output --partial 'warning: there: package \"mstflint\" cannot be installed; without it on cards of NVIDIA the check nic-config is INCONCLUSIVE'
+  assert_json missing.json '. == ["lldpd", "mstflint"]'
+  refute_output --partial "these packages could not"
+}
+
+@test "a needed package that the repository lacks fails the host, by name" {
+  installing make lldpd
+  on 2 rocky_9
+  assert_output --regexp "there: these packages could not be installed: .*make.* The package *manager said: No package (make|lldpd) available"
+  assert_output --partial "engine_packages_install"
+}
+
+@test "each package that the role wants is needed, or has words for what lacks without it" {
+  run_expecting 0 "$TOP/.venv/bin/python" - "$TOP/roles/engine/vars" <<'PY'
+import sys, pathlib, yaml
+vars = {path.stem: yaml.safe_load(path.read_text()) for path in pathlib.Path(sys.argv[1]).glob("*.yml")}
+helpful = set(vars.pop("main")["__engine_packages_without"])
+wanted = [{*one["__engine_packages_run"], *one["__engine_packages_neighbours"]} for one in vars.values()]
+print("unused:", *sorted(helpful - set().union(*wanted)))
+print("also built from:", *sorted(helpful & {name for one in vars.values() for name in one["__engine_packages_build"]}))
+PY
+  assert_output "unused:
+also built from:"
 }
