@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perch.checks import RunView, check, design, first, names
 from perch.judge.hosts import HostFacts
@@ -14,21 +14,30 @@ from perch.tools import TOOLS
 OF_LIBFABRIC = ("ofi", "cxi")
 
 
-def _keys(flow: Flow) -> Iterator[str]:
-    """What a flow uses of its hosts, by its key in `versions` of environment.json."""
-    tool = TOOLS.get(flow.tool)
-    yield (tool and tool.version_key) or flow.tool
-    if flow.tool == "perch" and flow.backend in OF_LIBFABRIC:
+def _keys(name: str, backend: str | None) -> Iterator[str]:
+    """What a flow of this tool uses of its hosts, by its key in `versions` of environment.json."""
+    tool = TOOLS.get(name)
+    yield (tool and tool.version_key) or name
+    if name == "perch" and backend in OF_LIBFABRIC:
         yield "libfabric"
 
 
-def _used(run: RunView) -> dict[str, dict[str, None]]:
-    """The hosts at which each of these is used, in the plan's order."""
-    used: dict[str, dict[str, None]] = {}
-    for flow in run.plan.flows():
+def _hosts(flows: Iterable[Flow]) -> dict[tuple[str, str | None], dict[str, None]]:
+    """The hosts of the flows of each tool and backend."""
+    found: dict[tuple[str, str | None], dict[str, None]] = {}
+    for flow in flows:
         if flow.imported is None:
-            for key in _keys(flow):
-                used.setdefault(key, {}).update(dict.fromkeys((flow.client, flow.server)))
+            of = found.setdefault((flow.tool, flow.backend), {})
+            of[flow.client] = of[flow.server] = None
+    return found
+
+
+def _used(run: RunView) -> dict[str, dict[str, None]]:
+    """The hosts at which each of these is used, in the order of the plan's tools."""
+    used: dict[str, dict[str, None]] = {}
+    for (tool, backend), hosts in _hosts(run.plan.flows()).items():
+        for key in _keys(tool, backend):
+            used.setdefault(key, {}).update(hosts)
     return used
 
 

@@ -119,11 +119,11 @@ def _judged(root: Path) -> tuple[Run, list[str]]:
 def command(args: argparse.Namespace) -> int:
     """Judges, and writes the report."""
     root = existing(args.run)
-    with vega.Process() as process:
-        from perch.run import judging
+    from perch.run import judging
 
-        derived.remove(root, *derived.DERIVED)
-        run, faults = _judged(root)
+    derived.remove(root, *derived.DERIVED)
+    run, faults = _judged(root)
+    with vega.Process() as process:
         faults += write_report(run, process)
     for one in faults:
         print(f"perchctl report: {clean(one)}", file=sys.stderr)

@@ -155,8 +155,11 @@ def in_use(parts: Iterable[tuple[Iterable[str], int, int]]) -> dict[str, set[int
     parts: the hosts of a flow, its first rail, and how many devices it uses. A flow that names none
     goes where the host's address is, which is the first.
     """
-    used: dict[str, set[int]] = {}
+    spans: dict[str, set[tuple[int, int]]] = {}
     for hosts, rail, devices in parts:
         for host in hosts:
-            used.setdefault(host, set()).update(range(rail, rail + devices))
-    return used
+            spans.setdefault(host, set()).add((rail, devices))
+    return {
+        host: {place for rail, devices in of_host for place in range(rail, rail + devices)}
+        for host, of_host in spans.items()
+    }

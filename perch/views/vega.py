@@ -1,7 +1,7 @@
 """Vega-Lite specs -> SVG, by a process of its own: vl-convert lets no other thread run meanwhile.
 
 `python -m perch.views.vega` answers each line of standard input, a spec in JSON, with a line: the
-SVG, or why there is none. It ends with its input. It is started before large packages are imported.
+SVG, or why there is none. It ends with its input.
 
 Offline and deterministic: vl-convert carries its own Vega, and nothing of the drawing depends on
 time or place.
@@ -33,7 +33,7 @@ _point = re.compile(
     r'(?:point|rule mark|rect mark|bar|line mark)"[^>]*)/>'
 )
 
-#: Vega starts in a third of a second with it, while the run is judged.
+#: Vega starts in a third of a second with it, while the figures of the report are read.
 _FIRST = '{"mark": "point", "data": {"values": []}}'
 
 
