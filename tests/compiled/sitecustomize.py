@@ -1,7 +1,8 @@
 """Compiles what Python imports from archives once for all tests, which start them again and again.
 
 Ansible sends each module as a new archive of 50 files, perch-agent is one: Python keeps compiled
-code for files in folders only. Tests have this folder in PYTHONPATH; the code lies in .cache.
+code for files in folders only. Tests have this folder in PYTHONPATH; the code lies in .cache. The
+lab's machines have it, too.
 Every Python that they start runs this, so it imports only what Python itself has imported.
 """
 

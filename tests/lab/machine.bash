@@ -44,13 +44,16 @@ choose_accelerator() {
 # What is laid over the image at each start: the settings of the lab's machines, and this machine's own name, addresses
 # and keys. As a small tar file, which the ramdisk reads from the firmware's configuration.
 make_seed() {
-  local host=$1 number=$2 guest=$LAB_TOOLS/guest tree unit
+  local host=$1 number=$2 guest=$LAB_TOOLS/guest compiled=/usr/local/lib/perch-lab/tests/compiled tree unit
   tree=$(mktemp -d)
   install -D -m 755 "$guest/setup" "$tree/usr/local/lib/perch-lab/setup"
   install -D -m 644 "$guest/perch-lab.service" "$tree/etc/systemd/system/perch-lab.service"
   install -D -m 644 "$guest/sshd.conf" "$tree/etc/ssh/sshd_config.d/perch-lab.conf"
   install -D -m 644 "$guest/journald.conf" "$tree/etc/systemd/journald.conf.d/perch-lab.conf"
   install -m 644 "$guest/hosts" "$tree/etc/hosts"
+  # an emulated processor needs as long to compile a module of Ansible's as to run it
+  install -D -m 644 "$TOP/tests/compiled/sitecustomize.py" "$tree$compiled/perch_compiled.py"
+  install -D -m 644 /dev/stdin "$tree/usr/lib/python3/dist-packages/perch_compiled.pth" <<<"$compiled"$'\nimport perch_compiled'
   mkdir "$tree/etc/systemd/system/multi-user.target.wants"
   ln -s ../perch-lab.service "$tree/etc/systemd/system/multi-user.target.wants/perch-lab.service"
   while read -r unit; do ln -s /dev/null "$tree/etc/systemd/system/$unit"; done \
@@ -80,9 +83,10 @@ machine_argv() {
   if [ "$ACCELERATOR" = kvm ]; then
     MACHINE+=(-accel kvm -cpu host)
   else
-    # this processor's model is one that acpi-cpufreq takes
-    MACHINE+=(-accel "tcg,thread=multi,tb-size=512" -cpu "max,vendor=GenuineIntel,family=6,model=85,stepping=4")
-    append+=" tsc=reliable tsc_early_khz=${PERCH_LAB_TSC_KHZ:-$(tsc_khz)}"
+    # This processor's model is one that acpi-cpufreq takes. QEMU 7.2 moves a byte at a time where a guest trusts in
+    # fast strings (erms, fsrm), and translates a program again where it lies at another address (norandmaps).
+    MACHINE+=(-accel "tcg,thread=multi,tb-size=512" -cpu "max,vendor=GenuineIntel,family=6,model=85,stepping=4,-erms,-fsrm")
+    append+=" norandmaps tsc=reliable tsc_early_khz=${PERCH_LAB_TSC_KHZ:-$(tsc_khz)}"
   fi
   # shellcheck disable=SC2054,SC2059  # the commas are QEMU's; the format was made above
   MACHINE+=(-smp 1 -m "$PERCH_LAB_MEMORY" -acpitable "file=$IMAGE/cpufreq.aml"
