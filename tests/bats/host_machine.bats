@@ -168,6 +168,8 @@ iommu = ok = del(.links["/sys/class/infiniband/mlx5_0/device/iommu_group"], .lin
 sysctl-net-core-rmem-max = bad = .files["/proc/sys/net/core/rmem_max"] = "212992"
 sysctl-net-core-rmem-max = unknown = del(.files["/proc/sys/net/core/rmem_max"])
 sysctl-vm-swappiness = info = .files["/proc/sys/vm/swappiness"] = "60"
+driver-answers =  = .
+driver-answers = unknown = .commands["read /sys/class/infiniband/mlx5_0/ports/1/state"] = {"argv": [], "exit": 137, "stdout": "", "stderr": ""}
 CASES
   judge "$FIXTURES/machine-amd.json" '.files["/proc/sys/net/ipv4/conf/eth0.1/rp_filter"] = "2"' '.wanted.sysctls = {"net/ipv4/conf/eth0.1/rp_filter": 2, "net.ipv4.conf.eth0/1.rp_filter": 0}'
   assert_equal "$(jq -c '[.[] | select(.id | test("rp-filter")) | [.status, .found]]' findings.json)" '[["bad","2"],["ok","2"]]'

@@ -302,6 +302,32 @@ virtual() {
     and .commands["virtual enp129s0f0np0"].argv == ["ip", "-j", "link", "show", "dev", "enp129s0f0np0"]'
 }
 
+@test "host-check leaves a driver that does not answer a read, and reads the other device" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  cp -r "$TOP/roles/host_check/files" files
+  sed -i 's/^readonly COMMAND_SECONDS=.*/readonly COMMAND_SECONDS=1/' files/host-check.d/lib.bash
+  # a lease of the file: the kernel holds whoever opens it, for /proc/sys/fs/lease-break-time
+  cat >hold.py <<'PY'
+import fcntl, os, pathlib, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+held = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+pathlib.Path("held").touch()
+signal.pause()
+PY
+  # shellcheck disable=SC2016  # who reads the output waits for its end, which no reader that hangs may hold
+  laid_out nic-mlx5 bash -c '"$1" hold.py /sys/class/infiniband/mlx5_0/ports/1/state 3>&- >&- & holder=$!
+    until [ -e held ]; do :; done
+    said=$(timeout 40 files/host-check mlx5_0 2>err) && printf "%s\n" "$said" >found.json
+    kill "$holder"' hung "$TOP/.venv/bin/python"
+  [ ! -s err ] || fail "it said: $(<err)"
+  assert_json found.json '.commands["read /sys/class/infiniband/mlx5_0/ports/1/state"] == {argv: ["read", "/sys/class/infiniband/mlx5_0/ports/1/state"], exit: 137, stdout: "", stderr: ""}
+    and [.commands | keys[] | select(startswith("read "))] == ["read /sys/class/infiniband/mlx5_0/ports/1/state"]
+    and (.files | has("/sys/class/infiniband/mlx5_0/fw_ver") and (keys | any(startswith("/sys/class/infiniband/mlx5_0/ports/")) | not))
+    and .files["/sys/class/net/enp129s0f0np0/mtu"] == "4200" and .later["/sys/class/net/enp129s0f0np0/statistics/rx_errors"] == "0"'
+}
+
 @test "host-check keeps the settings that matter, of mstconfig or of mlxconfig" {
   unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
   lay_out_script >"$BATS_FILE_TMPDIR/lay_out"

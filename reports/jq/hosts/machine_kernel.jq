@@ -40,6 +40,16 @@ def drivers($raw; $host):
         remedy: "Load its driver, which lspci -k names (mlx5_ib, bnxt_re, irdma, ionic_rdma), or correct perch_devices",
         source: "Linux, Documentation/infiniband/sysfs.rst" });
 
+# The files that a driver did not answer in time: host-check has left the whole device.
+def stuck($raw):
+  $raw.commands | keys_unsorted[] | select(startswith("read ")) | .[5:] as $file
+  | m::finding("driver-answers";
+      { device: ($file | split("/") | .[4] // null), severity: "required", status: "unknown",
+        found: "\($file) cannot be read: its driver did not answer in time; the device was left", wanted: "an answer in time",
+        why: "a driver that waits for its card stops each program that asks it",
+        remedy: "Read the kernel's log; reset the card or reboot the host",
+        source: "Linux, Documentation/filesystems/sysfs.rst" });
+
 # What this user may not open: only what a test opens counts.
 def nodes($raw; $host):
   m::command($raw; "rdma-nodes") as $said
@@ -157,5 +167,5 @@ def packages($raw):
 def findings($host):
   . as $raw
   | ($host.wanted // {}) as $w
-  | modules($raw; $host), drivers($raw; $host), nodes($raw; $host),
+  | modules($raw; $host), drivers($raw; $host), stuck($raw), nodes($raw; $host),
     iommu($raw; $host; $w.iommu // if $host.gpu then "passthrough" else null end), sysctls($raw; $w.sysctls), versions($raw), packages($raw);

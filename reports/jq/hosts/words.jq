@@ -20,6 +20,7 @@ def words:
     "machine-module-ib-uverbs": ["ib_uverbs is loaded", "ib_uverbs is not loaded"],
     "machine-module-rdma-ucm": ["rdma_ucm is loaded", "rdma_ucm is not loaded"],
     "machine-driver": ["each device has its driver", "a device has no driver"],
+    "machine-driver-answers": ["each driver answers in time", "a driver does not answer"],
     "machine-rdma-nodes": ["this user can open the RDMA devices", "this user cannot open the RDMA devices"],
     "machine-iommu": ["the IOMMU does not slow the NIC", "the IOMMU translates the NIC's addresses"],
     "machine-link-flaps": ["the link is stable", "the link flaps"],

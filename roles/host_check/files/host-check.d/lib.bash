@@ -11,8 +11,10 @@ readonly COMMAND_SECONDS=15
 
 FILES='' LATER='' LINKS='' COMMANDS=''
 declare -A KEPT=()
-# Tools that did not answer in time are not asked again: a driver that is stuck holds dozens of commands.
+# Tools and devices that did not answer in time are not asked again: a driver that is stuck holds dozens of commands.
 declare -A HUNG=()
+# The process that reads the files of drivers, and the pipes to it and from it.
+READER='' TO='' FROM=''
 
 # is_kept PART NAME: whether an area has read it already. JSON with a key twice would say two things, and the judge refuses it.
 is_kept() {
@@ -39,9 +41,9 @@ pair() {
   PAIR+=": $JSON"
 }
 
-# text_of FILE: what it holds without zero bytes, in TEXT; false where it cannot be read or is too long. By the shell itself, as a
+# text_now FILE: what it holds without zero bytes, in TEXT; false where it cannot be read or is too long. By the shell itself, as a
 # process for each of hundreds of files would take most of the time; what seems empty is read again, since reading may have failed.
-text_of() {
+text_now() {
   TEXT=
   [ -f "$1" ] || return 1
   if ! { IFS= read -r -N $((MOST_BYTES + 1)) TEXT <"$1"; } 2>/dev/null && [ -z "$TEXT" ]; then
@@ -49,6 +51,58 @@ text_of() {
   fi
   TEXT=${TEXT%"${TEXT##*[!$'\n']}"} # as $(...) does
   ((${#TEXT} <= MOST_BYTES))
+}
+
+# read_files: the reader. Of each name, after its length, the text after its length; -1 where there is none.
+read_files() {
+  local length name TEXT
+  while read -r -N 4 length; do
+    IFS= read -r -N $((length)) name
+    if text_now "$name"; then printf '%7d%s' ${#TEXT} "$TEXT"; else printf '%7d' -1; fi
+  done
+}
+
+# A driver answers these reads, and one that is stuck never does: nothing ends a process that waits for it in the kernel.
+readonly OF_DRIVERS='^/sys/(class/[^/]+|bus/pci/devices|kernel/(config|debug)/[^/]+)/[^/]+'
+
+# text_of FILE: as text_now. A file of a driver is read by the reader, which is left behind where it does not answer; the device
+# is not read again, and a command "read FILE" says so.
+text_of() {
+  local length device
+  if [[ ! $1 =~ $OF_DRIVERS ]]; then
+    text_now "$1"
+    return
+  fi
+  device=${BASH_REMATCH[0]} TEXT=
+  if [ ! -f "$1" ] || [ -n "${HUNG["$device"]-}" ]; then return 1; fi
+  if [ -z "$READER" ]; then
+    exec {FROM}<> <(:) # a pipe, which both ends hold
+    # it must hold no file of the script's own, or the script would not end for who waits for these
+    exec {TO}> >(exec 1>&"$FROM" 2>/dev/null && read_files)
+    READER=$!
+  fi
+  printf '%4d%s' ${#1} "$1" >&"$TO"
+  if read -r -N 7 -t "$COMMAND_SECONDS" -u "$FROM" length; then
+    ((length >= 0)) || return 1
+    ((length == 0)) || IFS= read -r -N $((length)) -u "$FROM" TEXT
+    return 0
+  fi
+  HUNG["$device"]=1
+  kill "$READER" 2>/dev/null || true
+  exec {FROM}<&- {TO}>&-
+  READER=''
+  told "read $1" 137 "read" "$1"
+  return 1
+}
+
+# line FILE: its first line, in LINE
+line() {
+  LINE=''
+  if [[ $1 =~ $OF_DRIVERS ]]; then
+    text_of "$1" && read -r LINE <<<"$TEXT"
+  else
+    read -r LINE 2>/dev/null <"$1" || [ -n "$LINE" ]
+  fi
 }
 
 # keep FILE...: what they hold
@@ -95,31 +149,37 @@ answer() {
   fi
 }
 
-# ask NAME COMMAND...: what it says. The name of a command that bash runs is its $0.
-ask() {
-  local name=$1 STATUS=null OUT='' err='' argv='' word tool=$2
-  shift
-  ! is_kept command "$name" || return 0
-  for word in "$@"; do
+# told NAME EXIT COMMAND...: among the commands, with OUT and ERR
+told() {
+  local word argv='' JSON PAIR
+  for word in "${@:3}"; do
     json "$word"
     argv+="${argv:+, }$JSON"
   done
+  json "$1"
+  COMMANDS+="${COMMANDS:+, }$JSON: {\"argv\": [$argv], \"exit\": $2, "
+  pair stdout "${OUT-}"
+  COMMANDS+="$PAIR, "
+  pair stderr "${ERR-}"
+  COMMANDS+="$PAIR}"
+}
+
+# ask NAME COMMAND...: what it says. The name of a command that bash runs is its $0.
+ask() {
+  local name=$1 STATUS=null OUT='' ERR='' tool=$2
+  shift
+  ! is_kept command "$name" || return 0
   [ "$tool" != bash ] || tool=${4-$3}
   if [ -n "${HUNG["$tool"]-}" ]; then
-    STATUS=124 err="it hung before, and was not asked again"
+    STATUS=124 ERR="it hung before, and was not asked again"
   elif command -v "$1" >/dev/null; then
     answer "$@"
     text_of "$SCRATCH/err" || true
-    err=$TEXT
+    ERR=$TEXT
     case $STATUS in
       124 | 137) HUNG["$tool"]=1 ;;
-      null) err="the answer is longer than $MOST_BYTES bytes, and was not kept" ;;
+      null) ERR="the answer is longer than $MOST_BYTES bytes, and was not kept" ;;
     esac
   fi
-  json "$name"
-  COMMANDS+="${COMMANDS:+, }$JSON: {\"argv\": [$argv], \"exit\": $STATUS, "
-  pair stdout "$OUT"
-  COMMANDS+="$PAIR, "
-  pair stderr "$err"
-  COMMANDS+="$PAIR}"
+  told "$name" "$STATUS" "$@"
 }

@@ -12,12 +12,6 @@ put() {
   FILES+="${FILES:+, }$PAIR"
 }
 
-# line FILE: its first line, in LINE. The shell reads it itself: a process for each of 256 CPUs' files takes seconds.
-line() {
-  LINE=''
-  read -r LINE 2>/dev/null <"$1" || [ -n "$LINE" ]
-}
-
 # spread PATTERN: the file that every CPU has (cpu* in the pattern), a line for each value: "0-63,128 performance"
 spread() {
   local cpu old value text=''

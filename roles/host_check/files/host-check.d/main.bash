@@ -3,11 +3,11 @@
 
 # is_active DEVICE: whether an RDMA device of sysfs has an active port; of a Cassini NIC nothing says it here
 is_active() {
-  local path state
+  local path
   [[ $1 == */infiniband/* ]] || return 0
   for path in "$1"/ports/*/state; do
-    read -r state 2>/dev/null <"$path" || continue
-    [[ $state != *ACTIVE ]] || return 0
+    line "$path" || continue
+    [[ $LINE != *ACTIVE ]] || return 0
   done
   return 1
 }
@@ -62,7 +62,8 @@ under_test() {
   fi
   for name in "${RDMA[@]}"; do
     for path in "/sys/class/infiniband/$name"/ports/*/gid_attrs/ndevs/*; do
-      # reading an entry without an interface is an error. By the shell itself: a table may have a thousand entries.
+      # reading an entry without an interface is an error. By the shell itself: a table may have a thousand entries, which the
+      # kernel keeps, not the driver (Linux, drivers/infiniband/core/sysfs.c, show_port_gid and cache.c).
       read -r netdev 2>/dev/null <"$path" || continue
       [ -z "$netdev" ] || netdevs[$netdev]=1
     done
@@ -86,7 +87,7 @@ host_check() {
   chosen "$@"
   set -- "${CHOSEN[@]}"
   SCRATCH=$(mktemp -d)
-  trap 'rm -rf -- "$SCRATCH"' EXIT
+  trap 'rm -rf -- "$SCRATCH"; [ -z "$READER" ] || kill "$READER" 2>/dev/null' EXIT
   under_test "$@"
   for name in "$@"; do
     [[ $name != *cxi* ]] || slingshot+=("$name")

@@ -10,7 +10,7 @@ nic_functions() {
   done <<<"$target/"
 }
 
-# The entries of a port's GID table that are in use; the table has room for hundreds.
+# The entries of a port's GID table that are in use; the table has room for hundreds, and is the kernel's own (under_test).
 nic_gids() {
   local port=$1 path gid
   for path in "$port"/gids/*; do
@@ -22,7 +22,7 @@ nic_gids() {
 
 # nic_rdma DEVICE
 nic_rdma() {
-  local dir=/sys/class/infiniband/$1 port layer path asked=$1
+  local dir=/sys/class/infiniband/$1 port path asked=$1
   # a virtual function's link is that of its physical one
   for path in "$dir"/device/physfn/infiniband/*; do [ ! -e "$path" ] || asked=${path##*/}; done
   keep_link "$dir"
@@ -32,7 +32,7 @@ nic_rdma() {
     keep "$port"/{state,phys_state,rate,link_layer,lid,sm_lid} "$port"/counters/*
     nic_gids "$port"
     # what the port could do is told by its own management agent alone: a request that does not leave the host
-    if read -r layer 2>/dev/null <"$port/link_layer" && [ "$layer" = InfiniBand ]; then
+    if line "$port/link_layer" && [ "$LINE" = InfiniBand ]; then
       ask "portinfo $1/${port##*/}" smpquery -C "$asked" -P "${port##*/}" -D portinfo 0
       # of the switch, one hop away: one request each, whatever the fabric's size
       ask "neighbour $1/${port##*/}" smpquery -C "$asked" -P "${port##*/}" -D nodeinfo "0,${port##*/}"

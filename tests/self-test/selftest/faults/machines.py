@@ -76,6 +76,16 @@ FAULTS = (
         word=PASS,
     ),
     on_beta(
+        "driver-stuck",
+        "machine-driver-answers/beta/mlx5_0",
+        "a card whose driver does not answer a read",
+        put(
+            "commands.read /sys/class/infiniband/mlx5_0/hca_type",
+            {"argv": [], "exit": 137, "stdout": "", "stderr": ""},
+        ),
+        word=INCONCLUSIVE,
+    ),
+    on_beta(
         "no-ibv-devinfo",
         "nic-path-mtu/beta/mlx5_0",
         "a card without ibv_devinfo, which reads its path MTU",
