@@ -59,7 +59,7 @@ topic() {
     | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
   run cat whole.txt
   assert_line "nic-mlx5: 26 info, 4 not_applicable, 27 ok"
-  assert_line "nic-mlx5-infiniband: 21 info, 6 not_applicable, 24 ok"
+  assert_line "nic-mlx5-infiniband: 21 info, 5 not_applicable, 25 ok"
   assert_line "nic-bnxt: 14 info, 6 not_applicable, 22 ok"
   assert_line "nic-irdma: 10 info, 6 not_applicable, 18 ok, 8 unknown"
   assert_line "nic-rxe: 7 info, 17 not_applicable, 11 ok"
@@ -272,11 +272,11 @@ virtual() {
     exec "$1" mlx5_0' "$(mktemp -d)/x" "$TOP/roles/host_check/files/host-check" "${@:2}" >found.json
 }
 
-@test "host-check asks the physical function of a virtual one for FEC, module and the switch" {
+@test "host-check asks the physical function of a virtual one for FEC, module, flow control and the switch" {
   unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
   lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
   # shellcheck disable=SC2016
-  asked='[.commands | keys_unsorted[] | select(test("^(fec|fec-later|module) ")) | split(" ")[1]] | unique'
+  asked='[.commands | keys_unsorted[] | select(test("^(fec|fec-later|module|dcb-pfc|dcb-ets|ethtool-pause) ")) | split(" ")[1]] | unique'
   virtual nic-mlx5 up=p0:0 rep=pf0vf3:0
   assert_json found.json "($asked) == [\"up\"] and .links[\"/sys/class/net/enp129s0f0np0/device/physfn/net\"] == \"up\""
   # of two ports the one of the same number; of one without a number that one
@@ -332,6 +332,7 @@ PY
   unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
   lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
   mkdir bin
+  ask_link='.commands["link 0000:81:00.0"] | [.argv[0], .exit, .stdout]'
   cat >bin/mlxconfig <<'MLX'
 #!/bin/sh
 printf '        %s\n' 'SAFE_MODE_ENABLE True(1) True(1) True(1)' 'NUM_OF_VFS 0 0 8'
@@ -340,10 +341,17 @@ MLX
   chmod +x bin/mlxconfig
   PATH=$PWD/bin:$PATH laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 >found.json
   assert_json found.json '.commands["config 0000:81:00.0"] | .exit == 0 and .argv[3] == "mlxconfig" and (.stdout | ltrimstr("        ")) == "NUM_OF_VFS 0 0 8"'
+  # bit errors: by neither tool, by mstflint's, by MFT's where both are
+  assert_json found.json "($ask_link) == [\"mstlink\", null, \"\"]"
   printf '#!/bin/sh\necho "-E- Failed to open the device" >&2\nexit 1\n' >bin/mstconfig
-  chmod +x bin/mstconfig
+  printf '#!/bin/sh\necho "${0##*/} $*"\n' | tee bin/mstlink >bin/mlxlink.later
+  chmod +x bin/mst* bin/mlx*
   PATH=$PWD/bin:$PATH laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 >found.json
   assert_json found.json '.commands["config 0000:81:00.0"] | .exit == 1 and .argv[3] == "mstconfig" and (.stderr | test("Failed to open"))'
+  assert_json found.json "($ask_link) == [\"mstlink\", 0, \"mstlink -d 0000:81:00.0 -c --json\"]"
+  mv bin/mlxlink.later bin/mlxlink
+  PATH=$PWD/bin:$PATH laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 >found.json
+  assert_json found.json "($ask_link) == [\"mlxlink\", 0, \"mlxlink -d 0000:81:00.0 -c --json\"]"
 }
 
 @test "host-check reads an interface of this machine with bash and coreutils alone" {

@@ -278,6 +278,20 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   agree
 }
 
+@test "a virtual function has the settings of its physical one, and in a guest none" {
+  local vf='.files["/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0"] = "vf0" | .links["/sys/class/net/vf0/device"] = "../../../0000:3b:00.2"'
+  local of="$vf | .links[\"/sys/class/net/vf0/device/physfn/net\"] = \"ens1np0\""
+  holds '[.[] | select(.id == "qos-pfc") | [.device, .status, .found]] == [["ens1np0", "ok", "on for 3, by dcb"]]' mlx5-dcb "$of"
+  finds qos-path ok "PFC on" mlx5-dcb "$of"
+  finds qos-ecn-parameters info "rp_ai_rate=5" mlx5-dcb "$of"
+  finds qos-pfc bad "off" mlx5-dcb "$of | $(changed 'dcb-pfc ens1np0' '.prio_pfc = [false, false, false, false, false, false, false, false]')"
+  finds qos-pfc unknown "there is no such interface" mlx5-dcb "$vf"
+  vf+=' | .files["/sys/bus/pci/devices/0000:3b:00.2/current_link_speed"] = "Unknown"'
+  finds qos-pfc not_applicable "0000:3b:00.2 is a virtual function; its physical function is not on this host" mlx5-dcb "$vf"
+  holds '[.[] | select(.status == "unknown" and .severity == "required") | .id] == []' mlx5-dcb "$vf" '{}'
+  agree
+}
+
 @test "it is a matter of RoCE: not of InfiniBand, Slingshot or loopback, nor of an InfiniBand port" {
   local fabric
   for fabric in infiniband slingshot loopback; do
@@ -354,11 +368,15 @@ card() {
   export -f gathered
   export TOP
   card bash -c 'gathered mlx5_bond_0; find /sys/class -newer calls'
-  assert_json found.json '.links["/sys/class/net/bond0/lower_eth5"] == "eth5" and (.links["/sys/class/net/eth4/device/driver"] | endswith("/mlx5_core"))
+  assert_json found.json '.links["/sys/class/net/bond0/lower_eth5"] == "../eth5" and (.links["/sys/class/net/eth4/device/driver"] | endswith("/mlx5_core"))
     and .files["/sys/class/infiniband/mlx5_bond_0/tc/1/traffic_class"] == "Global tclass=106" and .files["/sys/class/net/eth5/qos/trust"] == "dscp"
     and .files["/sys/class/net/eth4/ecn/roce_np/enable/3"] == "1" and .files["/sys/class/net/eth4/ecn/roce_np/cnp_dscp"] == "48"'
   assert_json found.json '(.commands | has("dcb-pfc bond0") | not) and .commands["dcb-pfc eth5"].stdout == "dcb -j -s pfc show dev eth5"
     and .commands["mlnx_qos eth4"].argv == ["mlnx_qos", "-i", "eth4"] and (.commands | has("mlnx_qos eth5") | not)'
+  # each file, link and command once
+  run_expecting 0 "$TOP/.venv/bin/python" -c 'import collections, json
+json.load(open("found.json"), object_pairs_hook=lambda pairs: print(*[k for k, n in collections.Counter(k for k, _ in pairs).items() if n > 1], end=""))'
+  assert_output ""
   # every call shows, none sets
   run grep -vE '^(dcb (-[jNs] )+[a-z]+ show dev eth[45]|mlnx_qos -i eth4|ethtool (--json )?-[aS] eth[45]|ethtool (-m|-I --json --show-fec) eth[45]|ethtool --(show-priv-flags|get-tunable) eth[45]( pfc-prevention-tout)?|ethtool (-i |--json -[gck] )?bond0)$' calls
   assert_output ""

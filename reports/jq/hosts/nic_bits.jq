@@ -1,5 +1,5 @@
-# Bit errors of each link of an NVIDIA card, before and after FEC, where MFT's mlxlink is installed -> findings. Ethernet's FEC is
-# nic_fec.jq's, too; of InfiniBand nothing else tells it.
+# Bit errors of each link of an NVIDIA card, before and after FEC, by MFT's mlxlink or by mstflint's mstlink -> findings. Ethernet's
+# FEC is nic_fec.jq's, too; of InfiniBand nothing else tells it.
 import "common" as c;
 import "hosts/nic_read" as r;
 
@@ -12,7 +12,7 @@ def rate: [strings | select(test("^[0-9]{1,15}(\\.[0-9]{1,6})?(E-[0-9]{1,3})?$")
 # After FEC as perch/checks/counters.py has it.
 def left_limit: 1e-15;
 
-# mlxlink -c --json -> {raw, left, minutes}; null: no answer that can be read. A symbol's rate is after the link's own retries.
+# mlxlink or mstlink -c --json -> {raw, left, minutes}; null: no answer that can be read. A symbol's rate is after the link's own retries.
 def counted:
   [strings | c::parsed | objects | select(.status | objects | .code == 0) | .result | objects | .output | objects
    | .["Physical Counters and BER Info"] | objects
@@ -22,14 +22,13 @@ def counted:
 
 def bits($raw; $d; $name):
   (r::said($raw; $name) | counted) as $said
-  | if r::command($raw; $name) == null then r::not_applicable("mlxlink of NVIDIA's MFT is not installed")
-    elif $said == null then r::unread($raw; $name)
+  | if $said == null then r::unread($raw; $name)
     else
       r::either($said.raw <= limit and $said.left <= left_limit;
         "\($said.raw) before FEC, \($said.left) after it"
         + if $said.minutes == null then "" else ", in \($said.minutes | floor | c::whole) minutes" end; null) end
   | r::finding("bit-errors"; $d.name;
-      { severity: "advisory", wanted: "at most \(limit) before FEC, \(left_limit) after it", source: "mlxlink -c; IEEE Std 802.3, 2.4e-4 for PAM4 links",
+      { severity: "advisory", wanted: "at most \(limit) before FEC, \(left_limit) after it", source: "mlxlink or mstlink -c; IEEE Std 802.3, 2.4e-4 for PAM4 links",
         why: "a link with little margin loses packets when it gets warmer or older",
         remedy: "Clean or replace cable and transceiver on both ends; mlxlink -m shows the module, -e the eye" });
 

@@ -11,7 +11,7 @@ def said($raw; $name): command($raw; $name) | if . == null or .exit != 0 then nu
 # The package of a tool, by Debian's name; the others have their tool's name in it.
 def package:
   {ethtool: "ethtool", ip: "iproute2", ibv_devinfo: "ibverbs-utils", smpquery: "infiniband-diags", lldpctl: "lldpd",
-   mstconfig: "mstflint", mstreg: "mstflint", devlink: "iproute2"}[.]
+   mstconfig: "mstflint", mstlink: "mstflint", mstreg: "mstflint", devlink: "iproute2"}[.]
   | if . == null then "" else " (package \(.))" end;
 
 # Why a command has no answer: "ethtool is not installed (package ethtool)". A shell's $0 is its tool. 124 and 137 are timeout(1)'s.

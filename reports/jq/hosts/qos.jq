@@ -1,5 +1,6 @@
 # What a host says of flow control, classes and congestion notification -> findings.
 # Of each RDMA device: of the interfaces that carry it (dcb, ethtool), then of itself (traffic class, path, ECN).
+import "hosts/nic_read" as r;
 import "hosts/qos_dcb" as d;
 import "hosts/qos_pause" as pause;
 import "hosts/qos_path" as path;
@@ -162,14 +163,21 @@ def as_said($s; $host):
       remedy: "correct perch_fabric_traits, or the hosts' flow control (host_tune_pfc_priorities)",
       source: "perch_fabric_traits" };
 
+# In a guest a virtual function has no settings of its own, and those of its physical function cannot be seen.
+def guest($raw; $s): ecn::pci_of($raw; $s.net) | strings | select(r::is_guest($raw; .));
+
 def interface($raw; $s; $lossless; $host):
+  if [guest($raw; $s)] != [] then
+    guest($raw; $s) as $function
+    | pfc($s; $host) | .status = "not_applicable" | .found = r::guest($function).found
+  else
   pfc($s; $host), pause::global_pause($raw; $s.net; $lossless; $host.wanted.pause),
   # of a NIC that has none of it the first finding says all, beside what is wanted
   ( ( owner($s; $host.wanted), classes($s; $lossless; $host.wanted.ets), trust($s; $host.wanted.dscp_trust),
       dscp_map($s; $host.wanted.dscp_priority), pause::buffers($raw; $s.net; $s; $lossless) )
     | select(($s.unsupported and $s.by == null | not) or .severity == "required") ),
   pause::watchdog($raw; $s.net; $host.wanted.pfc_watchdog), pause::counted_pauses($raw; $s.net; $s),
-  pause::storm($raw; $s.net), as_said($s; $host);
+  pause::storm($raw; $s.net), as_said($s; $host) end;
 
 # ---- the host ---------------------------------------------------------------------------------------------------------
 
@@ -193,13 +201,6 @@ def net_of($raw; $device):
   $device.netdev
   // d::file($raw; "/sys/class/infiniband/\($device.name)/ports/\($device.ib_port // 1)/gid_attrs/ndevs/0");
 
-# What carries an interface: the members of a bond, what a VLAN lies on; itself where it lies on nothing.
-def carriers($raw; $net; $depth):
-  [$raw.links | to_entries[] | select(.key | startswith("/sys/class/net/\($net)/lower_")) | .value | strings]
-  | if . == [] or $depth == 0 then [$net] else map(carriers($raw; .; $depth - 1)) | add end;
-# A VLAN on a bond of two cards is two deep; more than four is no stack of interfaces.
-def carriers($raw; $net): carriers($raw; $net; 4);
-
 # Those of the plan, or all that were read; an InfiniBand port is none of them.
 def devices($raw; $host):
   ( if $host.devices != [] then $host.devices
@@ -207,7 +208,7 @@ def devices($raw; $host):
   | map(select(d::file($raw; "/sys/class/infiniband/\(.name)/ports/\(.ib_port // 1)/link_layer") != "InfiniBand"));
 
 def of_device($raw; $host; $device; $net):
-  [carriers($raw; $net) | unique[] | d::settings($raw; .)] as $all
+  [r::carriers($raw; $net)[] | d::settings($raw; .)] as $all
   | ([$all[] | select(.pfc != null)][0] // $all[0]) as $first
   | ($host.wanted.pfc_priorities // $first.pfc // []) as $lossless
   | {first: $first, lossless: $lossless, all: $all};

@@ -164,8 +164,10 @@ nic_config() {
     ask "config $1" mstconfig -d "$1" -e q
   fi
   ask "roce-accl $1" "${kind}reg" -d "$1" --reg_name ROCE_ACCL --get
-  # of MFT, where it is installed: bit errors
-  ! command -v mlxlink >/dev/null || ask "link $1" mlxlink -d "$1" -c --json
+  # bit errors, by MFT's tool or by mstflint's open one, whose answer is the same (Mellanox/mstflint, mlxlink/)
+  kind=mst
+  ! command -v mlxlink >/dev/null || kind=mlx
+  ask "link $1" "${kind}link" -d "$1" -c --json
 }
 
 # nic_errors INTERFACE...: what counts errors, of RDMA, too. Read at the beginning and at the end, so that it shows if a

@@ -5,19 +5,6 @@
 # What ethtool -S counts of pauses, discards and storms. All of it can be longer than what is kept.
 readonly QOS_COUNTERS='pause|pfc|prio|xon|xoff|discard|storm|out_of_buffer|congest'
 
-# lowers NETDEV: the interfaces that carry it (members of a bond, what a VLAN lies on), or itself, in LOWERS
-lowers() {
-  local link below=()
-  for link in "/sys/class/net/$1"/lower_*; do
-    [ -e "$link" ] || [ -L "$link" ] || continue
-    below+=("${link##*/lower_}")
-    pair "$link" "${link##*/lower_}"
-    LINKS+="${LINKS:+, }$PAIR"
-  done
-  if [ ${#below[@]} -eq 0 ]; then LOWERS[$1]=1; fi
-  for link in "${below[@]}"; do lowers "$link"; done
-}
-
 # qos_counters NETDEV: the lines of ethtool -S that are asked for here
 qos_counters() {
   # shellcheck disable=SC2016  # the inner shell's
@@ -67,10 +54,13 @@ qos_rdma() {
 }
 
 gather_qos() {
-  local name file comm
-  local -A LOWERS=()
-  for name in "${NETDEVS[@]}"; do lowers "$name"; done
-  for name in "${!LOWERS[@]}"; do qos_netdev "$name"; done
+  local name port file comm
+  local -a CARRIERS
+  # of a virtual function the port of its physical one, which keeps these settings (nic_port)
+  for name in "${NETDEVS[@]}"; do
+    nic_carriers "$name"
+    for port in "${CARRIERS[@]}"; do qos_netdev "$port"; done
+  done
   for name in "${NETDEVS[@]}"; do keep "/proc/net/vlan/$name"; done
   for name in "${RDMA[@]}"; do qos_rdma "$name"; done
   # whether rdma_cm is there at all, as a module or by its device: before that, its default cannot have been set
