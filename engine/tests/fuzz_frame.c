@@ -20,7 +20,7 @@ static const struct token token = { .length = 16, .bytes = "0123456789abcdef" };
 static const uint8_t key[CONTROL_MAC] = { 1 };
 
 static void put(int fd, const void *data, size_t length) {
-	/* What does not fit into the socket's buffer (MBs) is left out: an input is at most some KB. */
+	/* What does not fit into the socket's buffer (200 KB) is left out: an input is at most some KB. */
 	(void) !send(fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -60,10 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	struct control *c = NULL,
 		keyed = { .server = true, .keyed = true, .timeout_ns = NSEC_PER_SEC, .peer_name = "fuzz" };
 	const struct token none = { .length = 0 };
-	struct pair p = pair_open();
+	struct pair p = pair_without_ports();
 
-	/* It has heard the end of ours by then, and would leave our port waiting. */
-	pair_reset_on_close(p.theirs);
 	failure_reset();
 	if (size > 0)
 		data++, size--;
@@ -79,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		memcpy(keyed.key, key, sizeof(key));
 		receive_all(&keyed);
 		(void) close(p.theirs);
-	} else if (pair_greet(p.theirs, mode == STRANGER_TO_TOKEN ? &token : &none, &c) == 0) {
+	} else if (pair_greet_from(p.theirs, mode == STRANGER_TO_TOKEN ? &token : &none, true, &c) == 0) {
 		/* Nobody guesses a proof. */
 		if (mode == STRANGER_TO_TOKEN)
 			abort();

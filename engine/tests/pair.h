@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of the control connection: two connected TCP sockets over loopback,
- * which is where a server without a token serves.
+ * which is where a server without a token serves; for fuzzers two sockets without ports,
+ * of which a machine never runs out.
  */
 #pragma once
 
@@ -29,15 +30,9 @@ static inline int pair_listen(uint16_t *ret_port) {
 	return fd;
 }
 
-/* Closing with a reset leaves no port waiting for a minute: fuzzers open thousands of connections a second. */
-static inline void pair_reset_on_close(int fd) {
-	const struct linger none = { .l_onoff = 1 };
-
-	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) < 0)
-		abort();
-}
-
 static inline struct pair pair_open(void) {
+	/* Closing with a reset leaves no port waiting for a minute. */
+	const struct linger none = { .l_onoff = 1 };
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	uint16_t port;
 	int listener = pair_listen(&port);
@@ -49,9 +44,17 @@ static inline struct pair pair_open(void) {
 	p.theirs = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (p.theirs < 0)
 		abort();
-	pair_reset_on_close(p.ours);
+	(void) setsockopt(p.ours, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	(void) close(listener);
 	return p;
+}
+
+static inline struct pair pair_without_ports(void) {
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+		abort();
+	return (struct pair) { .ours = fds[0], .theirs = fds[1] };
 }
 
 /* The bytes of one frame; `mac` NULL: without. Answers how many. */
@@ -72,11 +75,11 @@ static inline size_t frame_bytes(unsigned version, unsigned type, const void *pa
 	return CONTROL_HEADER + length + CONTROL_MAC;
 }
 
-/* Greets what comes over `fd`, as the listener does. */
-static inline int pair_greet(int fd, const struct token *token, struct control **ret) {
+/* Greets what comes over `fd`, as the listener does; `anywhere`: without a token, too, from wherever it comes. */
+static inline int pair_greet_from(int fd, const struct token *token, bool anywhere, struct control **ret) {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	struct greeting g;
-	int r = greeting_begin(fd, token->length > 0, &g);
+	int r = greeting_begin(fd, anywhere || token->length > 0, &g);
 
 	while (r == 0) {
 		(void) poll(&p, 1, -1);
@@ -87,4 +90,8 @@ static inline int pair_greet(int fd, const struct token *token, struct control *
 	else
 		*ret = g.control;
 	return MIN(r, 0);
+}
+
+static inline int pair_greet(int fd, const struct token *token, struct control **ret) {
+	return pair_greet_from(fd, token, false, ret);
 }
