@@ -209,7 +209,7 @@ static void *serve_asleep(void *failed) {
 	struct completion none;
 
 	while (!atomic_load(&stop))
-		if (hooks(ROLE_SERVER)->wait(pair.ends[ROLE_SERVER].session, &none, 1, 10 * NSEC_PER_MSEC) != 0)
+		if (backend_wait(pair.ends[ROLE_SERVER].session, &none, 1, 10 * NSEC_PER_MSEC, pair.wake_fd) != 0)
 			*(bool *) failed = true;
 	return NULL;
 }
@@ -230,7 +230,7 @@ static void sleep_through(enum op op, uint64_t size) {
 		assert_int_equal(post(i, (i + 1) % 4096 != 0), 0);
 	}
 	for (uint64_t begin = monotonic_ns(); done < SLOTS && monotonic_ns() - begin < 20 * NSEC_PER_SEC;) {
-		int n = hooks(ROLE_CLIENT)->wait(pair.ends[ROLE_CLIENT].session, c, ELEMENTSOF(c), NSEC_PER_SEC);
+		int n = backend_wait(pair.ends[ROLE_CLIENT].session, c, ELEMENTSOF(c), NSEC_PER_SEC, pair.wake_fd);
 
 		assert_true(n >= 0);
 		done += (uint32_t) n;
@@ -264,7 +264,7 @@ static uint64_t sleep_at(enum role role, uint64_t timeout_ns) {
 	uint64_t begin = monotonic_ns(), cpu = cpu_ns();
 	struct completion c;
 
-	assert_int_equal(hooks(role)->wait(pair.ends[role].session, &c, 1, timeout_ns), 0);
+	assert_int_equal(backend_wait(pair.ends[role].session, &c, 1, timeout_ns, pair.wake_fd), 0);
 	assert_true(cpu_ns() - cpu < 20 * NSEC_PER_MSEC);
 	return monotonic_ns() - begin;
 }

@@ -92,11 +92,6 @@ def _unfit(test: SuiteTest, client: Host, server: Host, devices: int) -> str | N
     threads, crossed = test.get("threads"), test.get("cross_rail", 0)
     if threads is not None and threads % devices and devices % threads:
         return f"{threads} threads are neither a multiple nor a divisor of {devices} device pairs"
-    if test.get("completion") == "event" and threads is not None and threads < devices:
-        return (
-            f"a thread waits by events for one device only: {threads} threads do not do for "
-            f"{devices}"
-        )
     if 0 < crossed >= devices:
         return f"cross_rail {crossed} needs more than {crossed} devices, and there are {devices}"
     return _settings_unfit(test, client, server, devices)

@@ -43,12 +43,12 @@ refused() {
 
 @test "lists and queues of any length come to an end, over several connections" {
   perch_serve
-  local batch
-  for batch in 1 3 7; do
-    run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --json --iterations 101 --warmup 5 --queue-pairs 3 \
-      --outstanding 7 --batch "$batch"
-    jq -s . <<<"$output" >out.json
-    assert_json out.json '.[0].message_rate.messages == 101 and .[0].params.queue_pairs == 3'
+  local batch completion
+  for completion in busy event; do
+    for batch in 1 3 7; do
+      rate 0 --completion "$completion" --iterations 101 --warmup 5 --queue-pairs 3 --outstanding 7 --batch "$batch"
+      assert_json out.json '.[0].message_rate.messages == 101 and .[0].params.queue_pairs == 3'
+    done
   done
 }
 
@@ -79,8 +79,12 @@ refused() {
     assert_json out.json '.[0] | .op == "send" and .message_rate.messages == 2002
       and .path.claimed_bytes == 2 * 1021 * 64'
   done <<<$'1 1\n2 2\n9 4\n64 32\n64 64'
-  run_apart 0 "$PERCH" rate 127.0.0.1 --port "$PORT" --backend ofi --provider tcp --op send --json --iterations 300 \
-    --warmup 5 --queue-pairs 3 --outstanding 7 --batch 3
+  local completion
+  for completion in busy event; do
+    rate 0 --backend ofi --provider tcp --op send --completion "$completion" --iterations 300 --warmup 5 --queue-pairs 3 \
+      --outstanding 7 --batch 3
+    assert_json out.json '.[0].message_rate.messages == 300'
+  done
   rate 0 --backend ofi --provider shm --op send --completion busy --iterations 1500 --warmup 10
   assert_json out.json '.[0] | .provider == "shm" and .message_rate.messages == 1500'
   # the last credits of a sender that has gone are no failure

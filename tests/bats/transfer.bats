@@ -264,6 +264,14 @@ C
   assert_json out.json 'map(.transfer.pair) == [0, 1, null] and all(.[]; .status == "ok" and .params.devices == 2)'
 }
 
+@test "a thread sleeps for all its devices and queue pairs" {
+  perch_serve
+  transfer_json --devices lo,lo,lo --server-devices lo,lo,lo --threads 1 --queue-pairs 2 --completion event --size 4K --batch 4 \
+    --iterations 20 --verify
+  assert_json out.json 'length == 4 and all(.[]; .status == "ok" and .params.completion == "event"
+    and .integrity.bad_bytes == 0 and .integrity.checked_bytes > 0)'
+}
+
 @test "what cannot be is exit 2 before anything starts" {
   refused 2 "1 to 32768" --batch 0
   refused 2 "out of range" --batch 32769
@@ -274,8 +282,6 @@ C
   refused 2 "16 at most" --devices a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q --server-devices a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q
   refused 2 "--cross-rail 2 with 2 pairs" --devices lo,lo --server-devices lo,lo --cross-rail 2
   refused 2 "--threads 3 with 2 pairs" --devices lo,lo --server-devices lo,lo --threads 3
-  refused 2 "a thread sleeps for one device only" --devices lo,lo --server-devices lo,lo --threads 1 --completion event
-  refused 2 "can sleep for one queue pair only" --queue-pairs 2 --completion event
   refused 2 "transfers would overlap" --size 4K --stride 1K
   refused 2 "--buffer 4096 is smaller than the largest batch, which takes 8192 bytes" --size 1K --batch 8 --buffer 4K
   refused 2 "pieces" --size 64K --chunk 1K --batch 32768

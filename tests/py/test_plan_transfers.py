@@ -153,11 +153,6 @@ def test_one_software_device_among_those_in_use_makes_all_of_it_software() -> No
             {"devices": "all", "cross_rail": 2},
             {},
         ),
-        (
-            "a and b: a thread waits by events for one device only: 1 threads do not do for 2",
-            {"devices": "all", "threads": 1, "completion": "event"},
-            {},
-        ),
     ],
 )
 def test_hosts_whose_devices_do_not_fit_are_left_out_in_words(
@@ -166,6 +161,12 @@ def test_hosts_whose_devices_do_not_fit_are_left_out_in_words(
     found = plan(params, devices)
     assert found.rounds == []
     assert excluded(found)[0] == ("t", reason)
+
+
+def test_a_thread_waits_by_events_for_all_of_its_devices() -> None:
+    found = plan({"devices": "all", "threads": 1, "completion": "event"}, {})
+    assert [name for name, _ in excluded(found) if name == "t"] == []
+    assert found.rounds != []
 
 
 def test_a_transfer_over_cxi_has_one_service_a_host() -> None:

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "job/backend_facts.h"
@@ -199,10 +200,13 @@ struct device {
 
 typedef int (*device_callback)(const struct device *device, void *userdata);
 
+enum { BACKEND_ALARMS = 2 };     /* descriptors of one session: its completions, and news of its device */
+
 /* Hooks that only jobs with lanes need; null/null.c says what each must do. */
 struct lane_hooks {
 	void (*place)(struct session *s, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
 	int (*post_list)(struct session *s, const struct list *list);
+	int (*arm)(struct session *s, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]);
 };
 
 /* null/null.c says what each hook must do, and which may be NULL. */
@@ -243,5 +247,17 @@ int backend_check(const struct backend *b);
 
 /* post_list() where a list is no more than its messages: each by post(). */
 int backend_post_each(struct session *s, const struct list *list);
+
+/* An alarm that is not set: poll(2) passes over it. */
+static inline void alarms_clear(struct pollfd *alarms, size_t n) {
+	for (size_t i = 0; i < n; i++)
+		alarms[i] = (struct pollfd) { .fd = -1 };
+}
+
+/* Sleeps for one of the alarms, at most so long. 0 or negative (said). */
+int backend_sleep(struct pollfd *alarms, size_t n, uint64_t timeout_ns);
+
+/* wait() where a session can be armed: sleeps for its alarms, and for `wake_fd` (-1: none). */
+int backend_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns, int wake_fd);
 
 const char *level_name(int level);

@@ -246,14 +246,6 @@ static int validate_pairs(const struct job *job, const struct backend_facts *b) 
 	if (job->threads == 0 || job->threads > JOB_THREADS_MAX || (job->threads % pairs && pairs % job->threads))
 		return failure(-EINVAL, EXIT_USAGE, "--threads %u with %u pairs of devices: 1 to %d, "
 			       "and a multiple or a divisor of the pairs", job->threads, pairs, JOB_THREADS_MAX);
-	if (job->completion == COMPLETION_EVENT && job->threads < pairs)
-		return failure(-EINVAL, EXIT_USAGE, "--completion event with --threads %u and %u pairs: "
-			       "a thread sleeps for one device only; give --threads %u, or --completion busy",
-			       job->threads, pairs, pairs);
-	if (job->completion == COMPLETION_EVENT && job->queue_pairs > 1 && !(b->flags & BACKEND_QUEUE_PAIRS))
-		return failure(-EINVAL, EXIT_USAGE, "--completion event with --queue-pairs %u: over %s a thread can "
-			       "sleep for one queue pair only; use more --threads, or --completion busy",
-			       job->queue_pairs, b->name);
 	return 0;
 }
 

@@ -44,6 +44,8 @@ struct lane {
 	const struct backend *backend;
 	struct channel *channels;
 	struct session **sessions;      /* all of them; the first is the run's own */
+	struct thread *thread;          /* that drives it */
+	struct pollfd *alarms;          /* its sessions' part of the thread's, BACKEND_ALARMS each */
 	uint16_t *channel_of;           /* by piece */
 	uint32_t n_channels, n_sessions;
 	uint32_t pieces, done;          /* of the batch under way, */
@@ -75,10 +77,18 @@ struct thread {
 	struct transfer *transfer;
 	uint32_t number;
 	bool started;
+	/* --completion event: of all its sessions, and at the end of the control connection */
+	struct pollfd *alarms;
+	size_t n_alarms;
+	bool awake;                     /* something has come since it last slept */
 	int error;                      /* negative: said; at the target not yet: the words are below */
 	enum exit_code code;
 	char text[FAILURE_TEXT_MAX];
 };
+
+static inline size_t lane_alarms(const struct lane *l) {
+	return (size_t) l->n_sessions * BACKEND_ALARMS;
+}
 
 /* Says that something was complete. */
 static inline void lane_progress(struct lane *l, uint64_t n) {
@@ -144,6 +154,26 @@ void transfer_join(struct transfer *x);         /* waits for threads that end by
 void *transfer_initiate(void *thread);
 /* transfer_rate.c: a thread's part of a message rate, from the common start to its last completion. Negative: said. */
 int rate_drive(struct thread *t);
+/*
+ * The next completions of a session; with --completion event it is armed where there are none. 0: none yet;
+ * negative: said.
+ */
+static inline int lane_look(struct lane *l, uint32_t session, struct completion ret[RUN_COMPLETIONS]) {
+	int n;
+
+	if (!l->sleeps)
+		return l->backend->poll(l->sessions[session], ret, RUN_COMPLETIONS);
+	n = l->backend->lanes->arm(l->sessions[session], ret, RUN_COMPLETIONS,
+				   l->alarms + (size_t) session * BACKEND_ALARMS);
+	l->thread->awake |= n != 0;
+	return n == -EAGAIN ? 0 : n;
+}
+
+/*
+ * --completion event, when a thread has looked at all that is under way: sleeps for all of it together,
+ * unless something has come. 0 or negative (said).
+ */
+int thread_sleep(struct thread *t);
 /*
  * The target's: makes progress until x->stop. A failure is kept in its struct thread: when a client that is through has
  * closed its queues, messages to it may still be under way, and that they fail is nothing to speak of.

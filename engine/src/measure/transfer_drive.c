@@ -11,9 +11,6 @@
 #include "base/message.h"
 #include "transfer.h"
 
-/* As many completions a call as the other tests take. */
-enum { COMPLETIONS = RUN_COMPLETIONS };
-
 /* How much later than the end of its queues a client's last word may come: a round trip and some scheduling. */
 #define LAST_WORD_NS NSEC_PER_SEC
 
@@ -88,6 +85,10 @@ static int end_batch(struct lane *l) {
 	if (l->job.verify)
 		e = l->op == OP_READ ? transfer_check(l, l->sequence) : transfer_ask(l);
 	l->sequence += x->shape.batch;
+	/* What is not looked at again must not wake the thread, which has no time to sleep now. */
+	if (l->sleeps)
+		alarms_clear(l->alarms, lane_alarms(l));
+	l->thread->awake = true;
 	l->first += l->pieces;
 	if (l->first == shape_all_pieces(&x->shape))
 		l->first = 0;
@@ -96,9 +97,9 @@ static int end_batch(struct lane *l) {
 	return e;
 }
 
-static inline int take_completions(struct lane *l, struct session *s) {
-	struct completion c[COMPLETIONS];
-	int n = l->sleeps ? l->backend->wait(s, c, COMPLETIONS, RUN_SLEEP_NS) : l->backend->poll(s, c, COMPLETIONS);
+static inline int take_completions(struct lane *l, uint32_t session) {
+	struct completion c[RUN_COMPLETIONS];
+	int n = lane_look(l, session, c);
 
 	if (n <= 0)
 		return n;
@@ -124,7 +125,7 @@ static inline int advance(struct lane *l) {
 			return e;
 	}
 	for (uint32_t i = 0; i < l->n_sessions && l->done < l->pieces; i++) {
-		e = take_completions(l, l->sessions[i]);
+		e = take_completions(l, i);
 		if (unlikely(e < 0))
 			return e;
 	}
@@ -155,6 +156,9 @@ static int drive(struct thread *t) {
 				return e;
 			busy |= l->busy || !is_over(x, l);
 		}
+		e = x->lanes[0]->sleeps && busy ? thread_sleep(t) : 0;
+		if (unlikely(e < 0))
+			return e;
 		if (unlikely(atomic_load_explicit(&x->stop, memory_order_relaxed)))
 			return -ECANCELED;
 	}
@@ -202,6 +206,13 @@ static int sit(const struct thread *t) {
 	return place_sit(&t->transfer->place, t->number, t->number);
 }
 
+int thread_sleep(struct thread *t) {
+	const bool awake = t->awake;
+
+	t->awake = false;
+	return awake ? 0 : backend_sleep(t->alarms, t->n_alarms, RUN_SLEEP_NS);
+}
+
 void *transfer_initiate(void *thread) {
 	struct thread *t = thread;
 
@@ -219,19 +230,18 @@ void *transfer_initiate(void *thread) {
 void *transfer_attend(void *thread) {
 	struct thread *t = thread;
 	struct transfer *x = t->transfer;
-	struct completion c[COMPLETIONS];
+	struct completion c[RUN_COMPLETIONS];
 	int n;
 
 	failure_keep_apart(true);
 	n = sit(t);
-	while (n >= 0 && !atomic_load_explicit(&x->stop, memory_order_relaxed))
-		for (uint32_t i = t->number; n >= 0 && i < x->n_lanes; i += x->job.threads) {
-			struct lane *l = x->lanes[i];
-
-			for (uint32_t k = 0; n >= 0 && k < l->n_sessions; k++)
-				n = l->sleeps ? l->backend->wait(l->sessions[k], c, COMPLETIONS, RUN_SLEEP_NS)
-					      : l->backend->poll(l->sessions[k], c, COMPLETIONS);
-		}
+	while (n >= 0 && !atomic_load_explicit(&x->stop, memory_order_relaxed)) {
+		for (uint32_t i = t->number; n >= 0 && i < x->n_lanes; i += x->job.threads)
+			for (uint32_t k = 0; n >= 0 && k < x->lanes[i]->n_sessions; k++)
+				n = lane_look(x->lanes[i], k, c);
+		if (n >= 0 && x->lanes[0]->sleeps)
+			n = thread_sleep(t);
+	}
 	t->error = MIN(n, 0);
 	t->code = failure_code();
 	(void) snprintf(t->text, sizeof(t->text), "%s", failure_text());
@@ -269,7 +279,11 @@ int transfer_start(struct transfer *x, void *(*body)(void *)) {
 		struct thread *t = x->threads + i;
 		int e;
 
-		*t = (struct thread) { .transfer = x, .number = i };
+		t->transfer = x;
+		t->number = i;
+		t->error = 0;
+		t->text[0] = '\0';
+		t->awake = false;
 		e = pthread_create(&t->id, NULL, body, t);
 		if (e) {
 			atomic_store(&x->stop, true);

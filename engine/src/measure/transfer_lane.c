@@ -217,6 +217,27 @@ static int open_lane(struct transfer *x, uint32_t number, const struct open_argu
 	return lane_open(l, arguments);
 }
 
+/* A thread sleeps for all of its lanes at once. */
+static int open_thread(struct transfer *x, uint32_t number) {
+	struct thread *t = x->threads + number;
+	size_t n = 0;
+
+	for (uint32_t i = number; i < x->n_lanes; i += x->job.threads)
+		n += lane_alarms(x->lanes[i]);
+	t->n_alarms = n + 1;
+	t->alarms = calloc(t->n_alarms, sizeof(*t->alarms));
+	if (!t->alarms)
+		return failure(-ENOMEM, EXIT_HOST, "no memory for thread %u of %u", number + 1, x->job.threads);
+	alarms_clear(t->alarms, n);
+	t->alarms[n] = (struct pollfd) { .fd = x->control->fd, .events = POLLIN };
+	for (uint32_t i = number; i < x->n_lanes; i += x->job.threads) {
+		n -= lane_alarms(x->lanes[i]);
+		x->lanes[i]->alarms = t->alarms + n;
+		x->lanes[i]->thread = t;
+	}
+	return 0;
+}
+
 int transfer_open(struct transfer *x, const struct open_arguments *arguments, struct control *control) {
 	int e = 0;
 
@@ -238,6 +259,8 @@ int transfer_open(struct transfer *x, const struct open_arguments *arguments, st
 			e = lane_connect(x->lanes[i]);
 	}
 	stand_aside();
+	for (uint32_t i = 0; e == 0 && i < x->job.threads; i++)
+		e = open_thread(x, i);
 	return e;
 }
 
@@ -254,6 +277,8 @@ void transfer_close(struct transfer *x) {
 	x->watchdog.armed = true; /* closing may wait for a peer, too */
 	for (uint32_t i = 0; x->lanes && i < x->n_lanes; i++)
 		x->lanes[i] = lane_close(x->lanes[i]);
+	for (uint32_t i = 0; x->threads && i < x->job.threads; i++)
+		free(x->threads[i].alarms);
 	free(x->lanes);
 	free(x->threads);
 	x->lanes = NULL;

@@ -38,10 +38,8 @@ static inline int fill(struct lane *l, struct channel *c, struct list *list) {
 }
 
 static inline int take_completions(struct lane *l, uint32_t session) {
-	struct session *s = l->sessions[session];
 	struct completion c[RUN_COMPLETIONS];
-	int n = l->sleeps ? l->backend->wait(s, c, RUN_COMPLETIONS, RUN_SLEEP_NS)
-			  : l->backend->poll(s, c, RUN_COMPLETIONS);
+	int n = lane_look(l, session, c);
 	uint64_t messages = 0;
 
 	if (n <= 0)
@@ -108,6 +106,8 @@ int rate_drive(struct thread *t) {
 			e = fill(l, l->channels + i, &list);
 		for (uint32_t i = 0; e == 0 && i < l->n_sessions; i++)
 			e = take_completions(l, i);
+		if (e == 0 && l->sleeps)
+			e = thread_sleep(t);
 		if (e == 0 && turn % every == 0)
 			e = look(l, &over);
 	}

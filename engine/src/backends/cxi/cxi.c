@@ -450,7 +450,7 @@ const struct backend backend_cxi = {
 	.open = cxi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
-	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = ofi_post_list },
+	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = ofi_post_list, .arm = ofi_arm },
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

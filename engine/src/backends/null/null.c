@@ -201,5 +201,9 @@ const struct backend backend_null = {
 	 * .lanes->post_list: starts `n` messages of one queue pair from `slot` on, with one doorbell. Answers how many
 	 * were started, 0 where poll() must make room first. In such a job each completion names its channel, and
 	 * may stand for further messages (completion.more). backend_post_each() does it by post(). Required.
+	 * .lanes->arm: like poll(). Where nothing is complete it sets alarms, for which the caller may then sleep,
+	 * beside those of other sessions: it misses nothing. It finds them as it has left them, with what has come
+	 * (revents); what is not set is cleared. -EAGAIN: nothing is complete, and it is not to sleep, since there is
+	 * room to post, or more to be done. Exactly where it has BACKEND_SLEEPS. Not required.
 	 */
 };

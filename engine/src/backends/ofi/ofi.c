@@ -436,7 +436,7 @@ const struct backend backend_ofi = {
 	.open = ofi_open,
 	.local_address = ofi_local_address,
 	.connect = ofi_connect,
-	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = ofi_post_list },
+	.lanes = &(const struct lane_hooks) { .place = ofi_place, .post_list = ofi_post_list, .arm = ofi_arm },
 	.post = ofi_post,
 	.post_receive = ofi_post_receive,
 	.poll = ofi_poll,

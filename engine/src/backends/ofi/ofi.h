@@ -178,6 +178,7 @@ void ofi_place(struct session *s, uint32_t slot, uint32_t channel, uint64_t offs
 int ofi_post(struct session *s, const struct work *work);
 int ofi_post_receive(struct session *s, uint32_t slot, uint64_t size);
 int ofi_poll(struct session *s, struct completion *ret, unsigned max);
+int ofi_arm(struct session *s, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]);
 int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);
 int ofi_started(struct ofi_session *o, const char *what, ssize_t r);
 

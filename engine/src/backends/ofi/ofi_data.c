@@ -5,9 +5,6 @@
  */
 #include "ofi.h"
 
-#include <poll.h>
-#include <time.h>
-
 #include "base/message.h"
 
 /* Cold: keeps the callers' frames small. */
@@ -213,31 +210,28 @@ int ofi_poll(struct session *s, struct completion *ret, unsigned max) {
 	return o->notified ? poll_notified(o, ret, max) : poll_plain(o, ret, max);
 }
 
-int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns) {
+int ofi_arm(struct session *s, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]) {
 	struct ofi_session *o = ofi_session(s);
-	struct timespec timeout = {
-		.tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC),
-		.tv_nsec = (long) (timeout_ns % NSEC_PER_SEC),
-	};
-	/* poll(2) passes over a negative descriptor: there may be none to wake us early */
-	struct pollfd p[] = {
-		{ .fd = o->wait_fd, .events = POLLIN },
-		{ .fd = o->wake_fd, .events = POLLIN },
-	};
 	struct fid *fid = &o->cq->fid;
 	int r;
 
+	alarms_clear(alarms, BACKEND_ALARMS);
 	/* Receives that the peer has lent may be all that the caller waits for: it posts before it sleeps. */
 	o->credited = false;
 	r = ofi_poll(s, ret, max);
 	if (r != 0 || o->credited)
-		return r;
+		return r ? r : -EAGAIN;
 
 	/* Arms the descriptor. -FI_EAGAIN: something has come since, and sleeping now could miss it. */
 	r = fi_trywait(o->fabric, &fid, 1);
-	if (r == 0 && ppoll(p, ELEMENTSOF(p), &timeout, NULL) < 0 && errno != EINTR)
-		return ofi_failed(o, "sleeping for a completion", errno, NULL);
-	if (r < 0 && r != -FI_EAGAIN)
+	if (r == -FI_EAGAIN)
+		return -EAGAIN;
+	if (r < 0)
 		return ofi_failed(o, "arming the completion queue", r, NULL);
-	return ofi_poll(s, ret, max);
+	alarms[0] = (struct pollfd) { .fd = o->wait_fd, .events = POLLIN };
+	return 0;
+}
+
+int ofi_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns) {
+	return backend_wait(s, ret, max, timeout_ns, ofi_session(s)->wake_fd);
 }

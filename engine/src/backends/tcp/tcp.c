@@ -382,7 +382,7 @@ const struct backend backend_tcp = {
 	.local_address = tcp_local_address,
 	.connect = tcp_connect,
 	.begin = tcp_begin,
-	.lanes = &(const struct lane_hooks) { .place = tcp_place, .post_list = backend_post_each },
+	.lanes = &(const struct lane_hooks) { .place = tcp_place, .post_list = backend_post_each, .arm = tcp_arm },
 	.post = tcp_post,
 	.post_receive = tcp_post_receive,
 	.poll = tcp_poll,

@@ -84,8 +84,16 @@ int64_t tcp_send_some(struct tcp_session *s, struct iovec *iov, size_t n, uint64
  */
 int64_t tcp_receive_some(struct tcp_session *s, struct iovec *iov, size_t n, const char *what);
 
-/* Sleeps for `events` of the connection (0: none) or the wake-up. Which of them have come. */
-short tcp_sleep(const struct tcp_session *s, short events, uint64_t timeout_ns);
+/* Each end's part of arm(). */
+int tcp_initiator_arm(struct tcp_session *s, struct completion *ret, unsigned max, struct pollfd *alarm);
+int tcp_target_arm(struct tcp_session *s, struct pollfd *alarm);
+int tcp_arm(struct session *s, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]);
+
+/* What is to come, or to leave, of the connection; nothing: else a hang-up would wake it, again and again. */
+static inline struct pollfd tcp_alarm(const struct tcp_session *s, bool comes, bool leaves) {
+	return (struct pollfd) { .fd = comes || leaves ? s->fd : -1,
+				 .events = (short) ((comes ? POLLIN : 0) | (leaves ? POLLOUT : 0)) };
+}
 
 void tcp_place(struct session *session, uint32_t slot, uint32_t channel, uint64_t offset, uint64_t size);
 

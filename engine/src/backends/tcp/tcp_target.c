@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target of transfers over tcp. No device serves them, so its thread does, in poll() and wait():
+ * The target of transfers over tcp. No device serves them, so its thread does, in poll() and arm():
  * it puts what comes where the requests say, and sends what they ask for straight from the buffer.
  * What it reads is checked as what a stranger may have sent.
  */
@@ -207,15 +207,12 @@ static int target_poll(struct session *session, struct completion *ret, unsigned
 	return MIN(r, 0);
 }
 
-static int target_wait(struct session *session, struct completion *ret, unsigned max, uint64_t timeout_ns) {
-	struct tcp_session *s = tcp(session);
+int tcp_target_arm(struct tcp_session *s, struct pollfd *alarm) {
 	struct tcp_target *t = s->target;
-	int r = t->empty && !owes(t) && !is_behind(t) ? 0 : serve(s);
+	int r = !alarm->revents && t->empty && !owes(t) && !is_behind(t) ? 0 : serve(s);
 
-	if (r != 0)
-		return MIN(r, 0);
-	r = tcp_sleep(s, (short) ((owes(t) ? POLLOUT : 0) | (t->ended || is_behind(t) ? 0 : POLLIN)), timeout_ns);
-	return r ? target_poll(session, ret, max) : 0;
+	*alarm = tcp_alarm(s, r == 0 && !t->ended && !is_behind(t), r == 0 && owes(t));
+	return r > 0 ? -EAGAIN : r;
 }
 
 static int target_post(struct session *session, const struct work *w) {
@@ -244,6 +241,6 @@ int tcp_target_open(struct tcp_session *s, const struct job *job, uint32_t chann
 		job_rate_places(job, &t->places);
 	s->vtable.post = target_post;
 	s->vtable.poll = target_poll;
-	s->vtable.wait = target_wait;
+	s->vtable.wait = NULL; /* lanes are armed */
 	return 0;
 }

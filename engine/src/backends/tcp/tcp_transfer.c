@@ -111,16 +111,6 @@ int64_t tcp_receive_some(struct tcp_session *s, struct iovec *iov, size_t n, con
 	return errno == EAGAIN || errno == EINTR ? 0 : tcp_lost(errno, what);
 }
 
-short tcp_sleep(const struct tcp_session *s, short events, uint64_t timeout_ns) {
-	/* Without events a hang-up would still wake it, again and again. */
-	struct pollfd p[2] = { { .fd = events ? s->fd : -1, .events = events },
-			       { .fd = s->wake_fd, .events = POLLIN } };
-	struct timespec t = { .tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC),
-			      .tv_nsec = (long) (timeout_ns % NSEC_PER_SEC) };
-
-	return (short) (ppoll(p, 2, &t, NULL) > 0 ? p[0].revents : 0);
-}
-
 static inline uint64_t wire_bytes(const struct tcp_initiator *i, uint64_t number) {
 	return TCP_REQUEST + (i->op == OP_READ ? 0 : i->places[i->slots[number & i->mask]].size);
 }
@@ -289,19 +279,25 @@ static int initiator_poll(struct session *session, struct completion *ret, unsig
 	return progress(tcp(session), false, ret, max);
 }
 
-static int initiator_wait(struct session *session, struct completion *ret, unsigned max, uint64_t timeout_ns) {
-	struct tcp_session *s = tcp(session);
+/* What has come it asks for only when it is woken: one call less, and it does not let anybody sleep. */
+int tcp_initiator_arm(struct tcp_session *s, struct completion *ret, unsigned max, struct pollfd *alarm) {
 	struct tcp_initiator *i = s->initiator;
 	int r = 0;
 
-	if (i->sent < i->posted)
+	if (alarm->revents)
+		r = progress(s, alarm->revents & POLLIN, ret, max);
+	else if (i->sent < i->posted)
 		r = transmit_all(s);
-	if (unlikely(r < 0) || i->complete > i->reported)
-		return r < 0 ? r : report(i, ret, max);
-	/* Nothing is missed: what has come by now does not let it sleep. */
-	r = tcp_sleep(s, (short) ((i->sent < i->posted ? POLLOUT : 0) | (i->reported < i->posted ? POLLIN : 0)),
-		      timeout_ns);
-	return r ? progress(s, r & POLLIN, ret, max) : 0;
+	if (r == 0 && i->complete > i->reported)
+		r = report(i, ret, max);
+	*alarm = tcp_alarm(s, r == 0 && i->reported < i->posted, r == 0 && i->sent < i->posted);
+	return r;
+}
+
+int tcp_arm(struct session *session, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]) {
+	struct tcp_session *s = tcp(session);
+
+	return s->initiator ? tcp_initiator_arm(s, ret, max, alarms) : tcp_target_arm(s, alarms);
 }
 
 struct tcp_initiator *tcp_initiator_close(struct tcp_initiator *i) {
@@ -331,6 +327,6 @@ int tcp_initiator_open(struct tcp_session *s, const struct job *job) {
 		return failure(-ENOMEM, EXIT_HOST, "no memory for %u slots", s->arena.slots);
 	s->vtable.post = initiator_post;
 	s->vtable.poll = initiator_poll;
-	s->vtable.wait = initiator_wait;
+	s->vtable.wait = NULL; /* lanes are armed */
 	return 0;
 }

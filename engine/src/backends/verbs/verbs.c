@@ -275,7 +275,7 @@ const struct backend backend_verbs = {
 	.local_address = verbs_local_address,
 	.connect = verbs_connect,
 	.begin = verbs_begin,
-	.lanes = &(const struct lane_hooks) { .place = verbs_place, .post_list = verbs_post_list },
+	.lanes = &(const struct lane_hooks) { .place = verbs_place, .post_list = verbs_post_list, .arm = verbs_arm },
 	.post = verbs_post,
 	.post_receive = verbs_post_receive,
 	.poll = verbs_poll,

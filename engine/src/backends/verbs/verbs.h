@@ -210,4 +210,5 @@ enum ibv_wr_opcode verbs_opcode(enum op op);
 int verbs_post_receive(struct session *s, uint32_t slot, uint64_t size);
 int verbs_poll(struct session *s, struct completion *ret, unsigned max);
 int verbs_check(struct session *s);
+int verbs_arm(struct session *s, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]);
 int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns);

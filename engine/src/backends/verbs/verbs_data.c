@@ -378,26 +378,20 @@ static void take_event(struct verbs_session *v) {
 	v->events = 0;
 }
 
-int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns) {
+int verbs_arm(struct session *s, struct completion *ret, unsigned max, struct pollfd alarms[BACKEND_ALARMS]) {
 	struct verbs_session *v = verbs_session(s);
-	struct timespec timeout = {
-		.tv_sec = (time_t) (timeout_ns / NSEC_PER_SEC),
-		.tv_nsec = (long) (timeout_ns % NSEC_PER_SEC),
-	};
-	/* poll(2) passes over a negative descriptor: there may be none to wake us early */
-	struct pollfd p[] = {
-		{ .fd = v->channel->fd, .events = POLLIN },
-		{ .fd = v->wake_fd, .events = POLLIN },
-		{ .fd = v->device.context->async_fd, .events = POLLIN },
-	};
-	int n;
+	int n = 0;
 
+	if (alarms[0].revents)
+		take_event(v);
+	if (alarms[1].revents)
+		n = look_at_device(v);
+	alarms_clear(alarms, BACKEND_ALARMS);
 	/* Receives that the peer has lent may be all that the caller waits for: it posts before it sleeps. */
 	v->credited = false;
-	n = verbs_poll(s, ret, max);
-	if (n != 0 || v->credited)
-		return n;
-	if (!v->armed) {
+	if (n == 0)
+		n = verbs_poll(s, ret, max);
+	if (n == 0 && !v->credited && !v->armed) {
 		n = ibv_req_notify_cq(v->cq, 0);
 		if (n != 0)
 			return failure(-EIO, EXIT_INTERNAL, "verbs, device %s: cannot arm the completion queue: %s",
@@ -405,18 +399,14 @@ int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t
 		v->armed = true;
 		/* What came before it was armed makes no event. */
 		n = verbs_poll(s, ret, max);
-		if (n != 0 || v->credited)
-			return n;
 	}
-	if (ppoll(p, ELEMENTSOF(p), &timeout, NULL) < 0 && errno != EINTR)
-		return failure(-errno, EXIT_INTERNAL, "verbs, device %s: cannot sleep for a completion: %s",
-			       v->device.name, strerror(errno));
-	if (p[0].revents)
-		take_event(v);
-	if (p[2].revents) {
-		n = look_at_device(v);
-		if (n < 0)
-			return n;
-	}
-	return verbs_poll(s, ret, max);
+	if (n != 0 || v->credited)
+		return n ? n : -EAGAIN;
+	alarms[0] = (struct pollfd) { .fd = v->channel->fd, .events = POLLIN };
+	alarms[1] = (struct pollfd) { .fd = v->device.context->async_fd, .events = POLLIN };
+	return 0;
+}
+
+int verbs_wait(struct session *s, struct completion *ret, unsigned max, uint64_t timeout_ns) {
+	return backend_wait(s, ret, max, timeout_ns, verbs_session(s)->wake_fd);
 }
