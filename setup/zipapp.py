@@ -23,7 +23,7 @@ def packed() -> bytes:
     own = [
         str(path.relative_to(TOP))
         for path in (TOP / "perch/agent").iterdir()
-        if path.suffix in (".py", ".json")
+        if path.suffix in (".py", ".json", ".service")
     ]
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +51,13 @@ def end_of(path: Path) -> bytes:
 
 
 class Lines:
-    """A file of JSON lines. It must not exist, or goes on: half a line at its end is cut off."""
+    """A file of JSON lines. It must not exist, or goes on: half a line at its end is cut off.
+
+    `waiting`: those that the disk has not taken. `refused`: some had to wait.
+    """
+
+    waiting: Sequence[bytes] = ()
+    refused = False
 
     def __init__(self, path: Path, goes_on: bool = False) -> None:
         self.path = path
@@ -106,12 +113,11 @@ class Lines:
 
 
 class PatientLines(Lines):
-    """Lines that wait in memory while the disk takes none. `refused`: some had to."""
+    """Lines that wait in memory while the disk takes none."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, goes_on=True)
         self.waiting: list[bytes] = []
-        self.refused = False
 
     def write(self, value: Any) -> None:
         self.waiting.append(encoded(value))
@@ -129,6 +135,7 @@ class PatientLines(Lines):
             del self.waiting[0]
 
     def sync(self) -> None:
+        self.flush()
         with contextlib.suppress(AgentError):
             super().sync()
 

@@ -68,7 +68,7 @@ class Share:
         self.address: str = self.hosts[self.host]["address"]
         self.port: int = self.hosts[self.host]["port"]
         self._engine = engine
-        self._window = start_window_s
+        self.window_s = start_window_s
         self._rounds: list[dict[str, Any]] = document["rounds"]
         self._templates: dict[tuple[str, int, str], Template] = {}
         self.own = sum(len(one.get("flows", [])) for one in self._rounds)
@@ -77,7 +77,7 @@ class Share:
     def limit_s(self) -> float:
         """After which the whole plan is over, whatever happens."""
         rounds = sum(float(one["deadline_s"]) + ROUND_GRACE for one in self._rounds)
-        return 2 * self._window + rounds
+        return 2 * self.window_s + rounds
 
     @property
     def longest_timeout(self) -> str:
@@ -113,7 +113,7 @@ class Share:
         """
         total = sum(one["size"] for one in self._rounds)
         left = float(sum(one["estimate_s"] for one in self._rounds))
-        latest, index = 2 * self._window, 0
+        latest, index = 2 * self.window_s, 0
         for one in self._rounds:
             own = one.get("flows", [])
             together: dict[tuple[Any, ...], list[int]] = {}

@@ -8,7 +8,6 @@ that has ended. After a crash or a boot it continues from its raw files.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -17,6 +16,7 @@ from perch.agent import serving
 from perch.agent.children import Ended, Process, end
 from perch.agent.clock import Clock
 from perch.agent.errors import AgentError
+from perch.agent.listening import members
 from perch.agent.raw import Result
 from perch.agent.share import ROUND_GRACE, Flow, Share
 from perch.agent.soak_raw import Since, SoakRaw, soak_end
@@ -52,6 +52,8 @@ class Starts(Protocol):
 
 
 class Samples(Protocol):
+    groups: Callable[[], list[Group]]
+
     async def take(self) -> int: ...
     async def before(self) -> int: ...
     async def after(self) -> int: ...
@@ -64,35 +66,36 @@ class Tools(NamedTuple):
     serve: Callable[[], Awaitable[Process]]
     samples: Samples
     clock: Clock
-    members: Callable[[], dict[int, list[int]]]
+    members: Callable[[], dict[int, list[int]]] = members
 
 
-class _Delay:
+class _Delays:
     """How long to wait before what has ended is started again."""
 
-    def __init__(self) -> None:
-        self._s = 0.0
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self._s, self._since = clock, 0.0, clock.monotonic()
 
-    def after(self, lived_s: float) -> float:
+    async def wait(self) -> None:
+        lived_s = self._clock.monotonic() - self._since
         longer = self._s * 2 if self._s and lived_s < RESTART_LAST else RESTART_FIRST
         self._s = min(longer, RESTART_LAST)
-        return self._s
+        await asyncio.sleep(self._s)
+        self._since = self._clock.monotonic()
 
 
 class Soak:
-    """`groups`: what runs, for the samples. `window_s`: hosts start so far apart."""
+    """`serve`: the first server, where it runs already."""
 
-    def __init__(self, share: Share, raw: SoakRaw, at: Since, window_s: float) -> None:
-        self._share, self._raw, self._at, self._window_s = share, raw, at, window_s
+    def __init__(
+        self, share: Share, raw: SoakRaw, at: Since, tools: Tools, serve: Process | None = None
+    ) -> None:
+        self._share, self._raw, self._at, self._tools = share, raw, at, tools
         self._soak: dict[str, Any] = share.document["soak"]
         self._running: dict[str, Process] = {}
-        self._serve: Process | None = None
+        self._serve = serve
+        tools.samples.groups = self._groups
 
-    def use(self, tools: Tools, serve: Process | None = None) -> None:
-        """`serve`: the first one, where it runs already."""
-        self._tools, self._serve = tools, serve
-
-    def groups(self) -> list[Group]:
+    def _groups(self) -> list[Group]:
         serve = [] if self._serve is None else [("serve", "", self._serve.pid)]
         return serve + [("keeper", key, one.pid) for key, one in self._running.items()]
 
@@ -108,14 +111,14 @@ class Soak:
         try:
             at = 0.0
             turns = list(self._share.turns())
-            for number, (long, flows) in enumerate(turns):
+            for number, (long, flows) in enumerate(turns, start=1):
                 await self._until(at)
-                late = self.passed() > at + self._window_s
+                late = self.passed() > at + self._share.window_s
                 until = (at if late else self.passed()) + long
-                await self._turn(flows, until, is_last=number == len(turns) - 1)
+                await self._turn(flows, until, is_last=number == len(turns))
                 at += long
             await self._until(duration)
-            await self._linger(LINGER, duration + self._window_s + ROUND_GRACE)
+            await self._linger(LINGER, duration + self._share.window_s + ROUND_GRACE)
         finally:
             for task in tasks:
                 task.cancel()
@@ -129,9 +132,8 @@ class Soak:
 
     async def _serving(self) -> None:
         """A server that ended is started again: the keepers elsewhere note the gap."""
-        delay, clock, why = _Delay(), self._tools.clock, ""
+        delays, why = _Delays(self._tools.clock), ""
         while True:
-            since = clock.monotonic()
             try:
                 if self._serve is None:
                     self._serve = await self._tools.serve()
@@ -143,7 +145,7 @@ class Soak:
                 why = error.message
             self._serve = None
             self._raw.episode("serve_ended", why)
-            await asyncio.sleep(delay.after(clock.monotonic() - since))
+            await delays.wait()
 
     async def _sampling(self) -> None:
         interval: float = self._soak["interval_s"]
@@ -183,46 +185,29 @@ class Soak:
             reason = "its agent ended before it kept the exit code; this is the record's"
         elif found == "none" and self.passed() >= until:
             reason = f"no agent ran on {self._share.host} in its turn"
-        if not reason:
-            self._raw.begin(flow, sample, self.passed())
-        await self._write(
-            flow, self._raw.left(flow, reason) if reason else await self._kept(flow, until)
-        )
+        if reason:
+            return await self._write(flow, self._raw.left(flow, reason))
+        self._raw.begin(flow, sample, self.passed())
+        return await self._write(flow, await self._kept(flow, until))
 
     async def _kept(self, flow: Flow, until: float) -> Result:
         """Runs its keeper, again and again where that helps."""
-        opened, delay = self._tools.clock.monotonic(), _Delay()
-        with contextlib.suppress(OSError):
-            self._raw.file(flow).parent.mkdir(parents=True, exist_ok=True)
+        delays, gives_up = _Delays(self._tools.clock), self.passed() + self._share.window_s
         while True:
-            since = self._tools.clock.monotonic()
             result = await self._keeper(flow, until)
-            again = self._again(flow, result, until, opened)
+            again = self._again(flow, result, until, gives_up)
             is_silent = result.ended == Ended(UNREACHED, None)
             if not again and is_silent and soak_end(self._raw.file(flow)) == "none":
-                why = f"no connection within {self._window_s} s: {result.message}"
+                why = f"no connection within {self._share.window_s} s: {result.message}"
                 return Result("peer_dead", why)
             if not again:
                 return result
             if not is_silent:
                 message = f"{flow.id} {again}; it is started again"
                 self._raw.episode("client_restarted", message, flow.id)
-            await asyncio.sleep(delay.after(self._tools.clock.monotonic() - since))
+            await delays.wait()
 
-    async def _keeper(self, flow: Flow, until: float) -> Result:
-        limit_s = max(0.0, until - self.passed()) + self._window_s + ROUND_GRACE
-        folder = self._raw.file(flow).parent
-        try:
-            process = self._tools.children.start(flow.argv, is_server=True, folder=folder)
-        except OSError as error:  # a full disk has not even room for its folder
-            why = f"cannot start {flow.argv[0]} in {folder}: {error.strerror}"
-            return Result("not_run", why)
-        self._running[flow.id] = process
-        result = await ran(process, limit_s)
-        del self._running[flow.id]
-        return result
-
-    def _again(self, flow: Flow, result: Result, until: float, opened: float) -> str:
+    def _again(self, flow: Flow, result: Result, until: float, gives_up: float) -> str:
         """Why it is started again; "" where it is over.
 
         A signal that this agent did not send is a crash: the file goes on. What cannot connect, or
@@ -232,13 +217,25 @@ class Soak:
         found, ended = soak_end(self._raw.file(flow)), result.ended or Ended(None, None)
         if ended.signal and not (result.timed_out or found.isdecimal() or self.passed() >= until):
             return f"ended by signal {ended.signal}"
-        waited = self._tools.clock.monotonic() - opened
-        if found != "none" or waited >= self._window_s:
+        if found != "none" or self.passed() >= gives_up:
             return ""
-        if ended.exit == UNREACHED:
-            return f"has no connection yet: {result.message}"
-        is_late = result.process is None or (ended.exit == CANNOT and self._raw.past.starts)
+        is_late = result.process is None or (ended.exit == CANNOT and self._raw.past.start)
+        is_late = is_late or ended.exit == UNREACHED
         return f"cannot run yet: {result.message}" if is_late else ""
+
+    async def _keeper(self, flow: Flow, until: float) -> Result:
+        limit_s = max(0.0, until - self.passed()) + self._share.window_s + ROUND_GRACE
+        folder = self._raw.file(flow).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            process = self._tools.children.start(flow.argv, is_server=True, folder=folder)
+        except OSError as error:  # a full disk has not even room for its folder
+            why = f"cannot start {flow.argv[0]} in {folder}: {error.strerror}"
+            return Result("not_run", why)
+        self._running[flow.id] = process
+        result = await ran(process, limit_s)
+        del self._running[flow.id]
+        return result
 
     async def _write(self, flow: Flow, result: Result) -> None:
         has_begun = (flow.id, flow.role) in self._raw.past.begun
@@ -247,10 +244,10 @@ class Soak:
 
     # ---- the end ---------------------------------------------------------------------------------
 
-    async def end(self, is_stopped: bool) -> dict[str, Result]:
+    async def end(self, is_stopped: bool) -> tuple[dict[str, Result], int]:
         """Keepers first, while all hosts' servers are there to agree on the last interval.
 
-        Returns what they came to.
+        Returns what they came to, and the last sample.
         """
         ended: dict[str, Result] = {}
 
@@ -260,4 +257,4 @@ class Soak:
         await asyncio.gather(*(one(key, process) for key, process in self._running.items()))
         if is_stopped:
             await self._linger(QUIET_STOPPED, self.passed() + LINGER_STOPPED)
-        return ended
+        return ended, await self._tools.samples.after()

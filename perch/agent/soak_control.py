@@ -12,10 +12,9 @@ from perch.agent import soak_host, soak_session
 from perch.agent.asking import alive, end, ended, last_lines, pack
 from perch.agent.clock import Clock
 from perch.agent.control import detached, prepare
-from perch.agent.errors import Exit, say
+from perch.agent.errors import AgentError, Exit, say
 from perch.agent.serving import require
-from perch.agent.share import read
-from perch.agent.soak_host import Session, fail, load, locked, on_host, systemctl
+from perch.agent.soak_host import UNIT, Session, fail, load, locked, on_host, systemctl
 from perch.agent.soak_raw import Past
 
 #: The host's one soak.
@@ -24,43 +23,37 @@ STATE = "/var/lib/perch/soak.json"
 #: Seconds that a stop takes at most, before what is left is killed and closed.
 STOP_WITHIN = 9.0
 
-#: An interval stands within so many lines of the end: at most 64 stalls are kept of each.
-LAST_LINES = 80
 
-
-def _refuse_second(session: Session) -> None:
+def _refuse_second(session: Session, one: Session) -> None:
     """One soak a host. One whose folder is gone is none any more."""
-    one, host = load(Path(session.state)), session.host
-    if one is None:
-        return
     if one.runs():
         raise fail(
-            f"the soak of run {one.run} runs on {host} already, in {one.out}: attach to it"
+            f"the soak of run {one.run} runs on {session.host} already, in {one.out}: attach to it"
             " (playbooks/soak.yml), or stop it first (playbooks/soak_stop.yml)"
         )
     if one.control.is_dir():
         raise fail(
-            f"the soak of run {one.run} on {host} was interrupted and is not over ({one.out}):"
-            f" {on_host('soak-resume', session)} goes on with it,"
+            f"the soak of run {one.run} on {session.host} was interrupted and is not over"
+            f" ({one.out}): {on_host('soak-resume', session)} goes on with it,"
             " playbooks/soak_stop.yml closes it"
         )
     say(f"of the soak of run {one.run} nothing is left in {one.out}; it is forgotten")
 
 
-def _supervisor(asked: str, host: str) -> str:
+def _supervisor(session: Session) -> str:
     """Raises AgentError: what was asked for cannot be kept."""
-    if asked == "session" or (asked == "auto" and not soak_host.has_systemd()):
+    asked, has_systemd = session.supervisor, soak_host.has_systemd()
+    if asked == "session" or (asked == "auto" and not has_systemd):
         return "session"
-    if not soak_host.has_systemd():
+    if not has_systemd:
         raise fail(
-            f"systemd cannot keep the soak on {host}: it is not process 1, or this user is not"
-            " root; use --supervisor session"
+            f"systemd cannot keep the soak on {session.host}: it is not process 1, or this user is"
+            " not root; use --supervisor session"
         )
-    unit = soak_host.UNIT.name
-    if systemctl("is-active", "--quiet", unit).returncode == 0:
+    if systemctl("is-active", "--quiet", UNIT.name).returncode == 0:
         raise fail(
-            f"the unit {unit} is active on {host}, and belongs to no soak of this state:"
-            f" `systemctl stop {unit}` ends it"
+            f"the unit {UNIT.name} is active on {session.host}, and belongs to no soak of this"
+            f" state: `systemctl stop {UNIT.name}` ends it"
         )
     return "systemd"
 
@@ -75,54 +68,55 @@ def start(session: Session) -> Exit:
             " `perch-agent run` walks other plans"
         )
     require(session.engine, session.host)
-    with locked(Path(session.state)):
-        _refuse_second(session)
-        supervisor = _supervisor(session.supervisor, session.host)
+    with locked(Path(session.state)) as other:
+        if other is not None:
+            _refuse_second(session, other)
+        supervisor = _supervisor(session)
         prepare(session.folder)
-        session = session._replace(supervisor=supervisor, duration_s=soak["duration_s"])
+        session = session._replace(
+            run=share.run, supervisor=supervisor, duration_s=soak["duration_s"]
+        )
         session.claim()
-    why = _begun(session)
-    if why:
+    try:
+        _begin(session, "did not start")
+    except AgentError:
         if session.supervisor == "systemd":
-            systemctl("stop", soak_host.UNIT.name)
+            systemctl("stop", UNIT.name)
         session.release()
-        raise fail(f"the soak of run {session.run} did not start on {session.host}: {why}")
+        raise
     return status(session.out, Path(session.state))
 
 
-def _begun(session: Session) -> str:
-    """Returns when it measures; else why it does not."""
+def _begin(session: Session, failed: str) -> None:
+    """Returns when it measures. Raises AgentError: it does not, and why."""
     log, state = session.folder / "agent.log", Path(session.state)
+    why, code = f"{log} says why", None
     if session.supervisor == "systemd":
-        try:
-            soak_host.install_unit(session)
-        except OSError as error:
-            return f"cannot write {soak_host.UNIT}: {error.strerror}; use --supervisor session"
-    session.sync()
-    why = f"{log} says why"
-    if session.supervisor == "systemd":
-        done = systemctl("start", soak_host.UNIT.name)
-        code, why = done.returncode or None, done.stderr.strip() or why
+        soak_host.install_unit(session)
+        session.sync()
+        done = systemctl("start", UNIT.name)
+        why, code = done.stderr.strip() or why, done.returncode or None
     else:
+        session.sync()
         code = detached(lambda ready: soak_session.live(state, session.out, ready), log)
     if code is None:
-        return ""
+        return
     with contextlib.suppress(OSError):
         why = " ".join(last_lines(log)[-1:]).rpartition(" perch-agent: ")[2] or why
-    return str(Past(session.folder).end.get("message", why))
+    past = Past(session.folder)
+    why = past.last.get("message", why) if past.has_ended else why
+    raise fail(f"the soak of run {session.run} {failed} on {session.host}: {why}")
 
 
 def resume(state: Path) -> Exit:
-    """Goes on with the host's soak, as after a boot."""
+    """Goes on with the host's soak, as after a boot. Raises AgentError: it cannot."""
     session = load(state)
     if session is None:
         say(f"there is no soak to go on with on this host ({state})")
     elif session.runs():
         say(f"the soak of run {session.run} runs already")
     else:
-        why = _begun(session)
-        if why:
-            raise fail(f"the soak of run {session.run} could not go on: {why}")
+        _begin(session, "could not go on")
     return Exit.WALKED
 
 
@@ -134,13 +128,12 @@ def stop(out: str, state: Path) -> Exit:
     """
     if load(state) is None:
         return Exit.WALKED
-    with locked(state):
-        session = load(state)
+    with locked(state) as session:
         if session is None or out not in ("", session.out):
             return Exit.WALKED
         end(alive(session.process), session.control, STOP_WITHIN)
         if session.supervisor == "systemd":  # it may be about to run
-            systemctl("stop", soak_host.UNIT.name)
+            systemctl("stop", UNIT.name)
         if load(state) is not None:
             soak_session.close(session)
     print("stopped")
@@ -151,24 +144,22 @@ def stop(out: str, state: Path) -> Exit:
 
 
 def flow_told(folder: Path, key: str, state: str) -> dict[str, Any]:
-    """Of a client's flow. A day has some 10 MB, so bytes are counted, and no JSON is read."""
-    file = folder / "flows" / key / "client.soak"
+    """Of a client's flow. A day has some 10 MB, so bytes are counted, and one line is read."""
     try:
-        content = file.read_bytes()
+        content = (folder / "flows" / key / "client.soak").read_bytes()
     except OSError:  # a keeper that connected to no server removes it, at any moment
         content = b""
     told: dict[str, Any] = {"id": key, "state": state or ("running" if content else "waiting")}
     for name in ("interval", "gap", "stall"):
         told[f"{name}s"] = content.count(b'"kind":"%s"' % name.encode())
-    for line in reversed(content.splitlines()[-LAST_LINES:]):
-        if b'"kind":"interval"' in line:
-            with contextlib.suppress(ValueError, KeyError):
-                last = json.loads(line)
-                if last.get("latency_us"):
-                    told["last"] = {"p99_us": last["latency_us"]["p99"]}
-                elif last.get("bandwidth"):
-                    told["last"] = {"gbit_s": last["bandwidth"]["gbit_s"]}
-            break
+    at = content.rfind(b'"kind":"interval"')
+    if at >= 0:
+        with contextlib.suppress(ValueError):  # half a line
+            last = json.loads(content[content.rfind(b"\n", 0, at) + 1 :].partition(b"\n")[0])
+            for name, figure in (("latency_us", "p99"), ("bandwidth", "gbit_s")):
+                if last.get(name):
+                    key = "p99_us" if figure == "p99" else figure
+                    told["last"] = {key: last[name][figure]}
     return told
 
 
@@ -188,28 +179,30 @@ def status(out: str, state: Path) -> Exit:
 def _told(session: Session) -> dict[str, Any]:
     past, runs = Past(session.folder), session.runs()
     passed = past.passed_s(Clock().uptime_ns() / 1e9 if runs else None)
-    told: dict[str, Any] = {"state": "running" if runs else "interrupted", "run": session.run}
-    told.update(host=session.host, out=session.out, supervisor=session.supervisor)
-    told.update(passed_s=passed, duration_s=session.duration_s)
-    told["remaining_s"] = max(0.0, session.duration_s - passed)
-    told["flows"] = [
-        flow_told(session.folder, key, past.done.get((key, role), ""))
-        for key, role in past.begun
-        if role == "client"
-    ]
-    if not runs:
-        told["message"] = (
-            f"no process of it runs, and it is not over: {on_host('soak-resume', session)} on"
-            f" {session.host} goes on with it, playbooks/soak_stop.yml closes it"
-        )
-        if past.last.get("what") == "interrupted":
-            told["message"] = past.last["message"]
-    return told
+    why = (
+        f"no process of it runs, and it is not over: {on_host('soak-resume', session)} on"
+        f" {session.host} goes on with it, playbooks/soak_stop.yml closes it"
+    )
+    if past.last.get("what") == "interrupted":
+        why = past.last["message"]
+    return {
+        "state": "running" if runs else "interrupted",
+        **{key: getattr(session, key) for key in ("run", "host", "out", "supervisor")},
+        "passed_s": passed,
+        "duration_s": session.duration_s,
+        "remaining_s": max(0.0, session.duration_s - passed),
+        "flows": [
+            flow_told(session.folder, key, past.done.get((key, role), ""))
+            for key, role in past.begun
+            if role == "client"
+        ],
+        **({} if runs else {"message": why}),
+    }
 
 
 def command(name: str, options: dict[str, str]) -> int:
     """Runs soak-NAME. Raises AgentError."""
-    words = {key.replace("-", "_"): value for key, value in options.items()}
+    words: dict[str, Any] = {key.replace("-", "_"): value for key, value in options.items()}
     for key in ("plan", "out", "engine", "token_file", "state"):
         if words.get(key):
             words[key] = os.path.abspath(words[key])  # noqa: PTH100, resolve() would follow links
@@ -225,6 +218,4 @@ def command(name: str, options: dict[str, str]) -> int:
     if name == "pack":
         os.nice(19)  # what goes on comes first
         return pack(Path(out), ends=False)
-    run = read(Path(words["plan"]), words["host"], words["engine"], 0).run
-    known = {key: value for key, value in words.items() if key in Session._fields}
-    return start(Session(run, **known))  # type: ignore[arg-type]
+    return start(Session("", **{key: words[key] for key in Session._fields if key in words}))

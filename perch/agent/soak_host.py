@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import pkgutil
 import shlex
 import shutil
 import socket
@@ -16,39 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perch.agent.asking import alive, mark
-from perch.agent.errors import AgentError, Exit, say
+from perch.agent.errors import AgentError, Exit
 from perch.agent.files import encoded, write_whole
 
 UNIT = Path("/etc/systemd/system/perch-soak.service")
-
-#: Why each: systemd.unit(5), systemd.exec(5), systemd.service(5), systemd.kill(5). A crash or a
-#: full disk goes on; what the agent has ended itself does not. It ends its keepers in their order,
-#: and what is left then is killed. A keeper that the kernel kills for its memory is started again,
-#: and the others go on.
-UNIT_LINES = (
-    "[Unit]",
-    "Description=Perch soak of run {run}",
-    "Wants=network-online.target",
-    "After=network-online.target",
-    "ConditionPathExists={state}",
-    "StartLimitIntervalSec=0",
-    "CollectMode=inactive-or-failed",
-    "[Service]",
-    "Type=notify",
-    "ExecStart={command}",
-    'Environment="PATH={path}"',
-    "LimitMEMLOCK=infinity",
-    "Restart=on-failure",
-    "RestartSec=5s",
-    "RestartPreventExitStatus=2 3",
-    "SuccessExitStatus=4",
-    "KillMode=mixed",
-    "TimeoutStopSec=9s",
-    "OOMPolicy=continue",
-    "TasksMax=infinity",
-    "[Install]",
-    "WantedBy=multi-user.target",
-)
 
 
 class Session(NamedTuple):
@@ -101,18 +73,15 @@ class Session(NamedTuple):
 
     def sync(self) -> None:
         """What a boot must find is on disk before there is any load: that may end this host."""
-        state = Path(self.state)
-        paths = [state, state.parent, Path(self.plan), self.control, self.folder]
-        paths += [self.folder.parent, *([Path(self.token_file)] if self.token_file else [])]
+        files = [Path(one) for one in (self.state, self.plan, self.token_file) if one]
+        files += [files[0].parent, self.control, self.folder, self.folder.parent]
         if self.supervisor == "systemd":
-            paths += [UNIT, UNIT.parent, UNIT.parent / "multi-user.target.wants"]
-        try:
-            for path in paths:
+            files += [UNIT, UNIT.parent, UNIT.parent / "multi-user.target.wants"]
+        for path in files:
+            with contextlib.suppress(OSError):
                 held = os.open(path, os.O_RDONLY)
                 os.fsync(held)
                 os.close(held)
-        except OSError as error:
-            say(f"the soak's beginning may not outlive a crash: {error.strerror}")
 
 
 def load(state: Path) -> Session | None:
@@ -124,8 +93,8 @@ def load(state: Path) -> Session | None:
 
 
 @contextlib.contextmanager
-def locked(state: Path) -> Iterator[None]:
-    """One at a time decides about the host's soak. Raises AgentError."""
+def locked(state: Path) -> Iterator[Session | None]:
+    """The host's soak, of which one at a time decides. Raises AgentError."""
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
         lock = state.with_name(state.name + ".lock").open("w")
@@ -133,7 +102,7 @@ def locked(state: Path) -> Iterator[None]:
         raise fail(f"cannot write {state}: {error.strerror}; use another --state") from None
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield load(state)
 
 
 def taken(state: Path, out: str) -> Session:
@@ -142,8 +111,7 @@ def taken(state: Path, out: str) -> Session:
     Raises:
         AgentError: there is none, or it runs.
     """
-    with locked(state):
-        session = load(state)
+    with locked(state) as session:
         if session is None or out not in ("", session.out):
             raise fail(f"there is no soak to go on with on this host ({state})")
         if session.runs():
@@ -183,14 +151,19 @@ def systemctl(*words: str) -> subprocess.CompletedProcess[str]:
 def unit_text(session: Session) -> str:
     words = agent("soak-session", "--state", session.state)
     command = " ".join(f'"{word}"' for word in words)
-    return "\n".join((*UNIT_LINES, "")).format(
+    text = (pkgutil.get_data("perch.agent", UNIT.name) or b"").decode()
+    return text.format(
         run=session.run, state=session.state, command=command, path=os.environ["PATH"]
     )
 
 
 def install_unit(session: Session) -> None:
-    """Raises OSError."""
-    UNIT.write_text(unit_text(session))
+    """Raises AgentError."""
+    try:
+        UNIT.write_text(unit_text(session))
+    except OSError as error:
+        why = f"cannot write {UNIT}: {error.strerror}; use --supervisor session"
+        raise fail(why) from None
     systemctl("daemon-reload")
     systemctl("enable", "--quiet", UNIT.name)
 

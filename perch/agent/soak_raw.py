@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,46 +26,45 @@ from perch.agent.soak_host import Session
 WAITING_MAX = 1000
 
 
+def _whole(lines: Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
+    """Lines that are not whole are none: a crash may leave some."""
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
+
+
 class Past:
-    """What the raw files say. Lines that are not whole are none: a crash may leave some."""
+    """What the raw files say: the last start, sample and line, and each flow."""
 
     def __init__(self, folder: Path) -> None:
-        self.starts: list[dict[str, Any]] = []
+        self.start: dict[str, Any] = {}
         self.begun: dict[tuple[str, str], dict[str, Any]] = {}
         self.done: dict[tuple[str, str], str] = {}
-        self.end: dict[str, Any] = {}
         self.last: dict[str, Any] = {}
-        with contextlib.suppress(OSError), (folder / "flows.jsonl").open("rb") as lines:
-            for line in lines:
-                with contextlib.suppress(ValueError, KeyError):
-                    self._take(json.loads(line))
         self.sample: dict[str, Any] = {}
+        with contextlib.suppress(OSError), (folder / "flows.jsonl").open("rb") as lines:
+            for line in _whole(lines):
+                self.last = line
+                if line["kind"] == "start":
+                    self.start = line
+                elif line["kind"] == "begin":
+                    self.begun[line["id"], line["role"]] = line
+                elif line["kind"] == "flow":
+                    self.done[line["id"], line["role"]] = line["state"]
         with contextlib.suppress(OSError):
-            for text in last_lines(folder / "samples.jsonl")[-2:]:
-                with contextlib.suppress(ValueError):
-                    one = json.loads(text)
-                    self.sample = one if one["kind"] == "sample" else self.sample
+            for one in _whole(last_lines(folder / "samples.jsonl")[-2:]):
+                self.sample = one if one["kind"] == "sample" else self.sample
 
-    def _take(self, line: dict[str, Any]) -> None:
-        self.last = line
-        if line["kind"] == "start":
-            self.starts.append(line)
-        elif line["kind"] == "begin":
-            self.begun[line["id"], line["role"]] = line
-        elif line["kind"] == "flow":
-            self.done[line["id"], line["role"]] = line["state"]
-        elif line["kind"] == "end":
-            self.end = line
+    @property
+    def has_ended(self) -> bool:
+        return self.last.get("kind") == "end"
 
     def passed_s(self, uptime_s: float | None = None) -> float:
-        """Seconds of the soak: at an uptime, else at its end, or its last sample."""
-        if "passed_s" in self.end or not self.starts:
-            return float(self.end.get("passed_s", 0))
-        since = self.starts[-1]
-        if uptime_s is None and self.sample.get("boot_id") == since["boot_id"]:
-            uptime_s = self.sample["uptime_s"]
-        lived_s = 0 if uptime_s is None else uptime_s - since["uptime_s"]
-        return max(0.0, float(since["passed_s"] + lived_s))
+        """Seconds of the soak at an uptime; else at its last sample."""
+        if uptime_s is None and self.sample.get("boot_id") == self.start.get("boot_id"):
+            uptime_s = self.sample.get("uptime_s")
+        lived_s = 0 if uptime_s is None else uptime_s - self.start.get("uptime_s", uptime_s)
+        return max(0.0, float(self.start.get("passed_s", 0) + lived_s))
 
 
 class Since(NamedTuple):
@@ -82,26 +82,24 @@ def since(past: Past, session: Session, boot: str, clock: Clock) -> Since:
     Across a reboot only the wall can say how long it took, and that since the last sample alone:
     one that was set before is no time that passed.
     """
-    wall, uptime = clock.wall_ns(), clock.uptime_ns() / 1e9
-    if not past.starts:
-        begin = int(session.begin)
+    wall, uptime, last = clock.wall_ns(), clock.uptime_ns() / 1e9, past.start
+    if not last:
+        begin, window_s = int(session.begin), session.window_s
         ahead_s = begin - wall / 1e9
         # a moment further away than hosts start apart is of another clock
-        if begin and abs(ahead_s) <= session.window_s:
+        if begin and abs(ahead_s) <= window_s:
             return Since(boot, uptime, -ahead_s, begin * 10**9)
         if begin:
-            say(
-                f"begins at once: {date(begin * 10**9)} is not within {session.window_s} s from now"
-            )
+            say(f"begins at once: {date(begin * 10**9)} is not within {window_s} s from now")
         return Since(boot, uptime, 0.0, wall)
-    last, sample = past.starts[-1], past.sample
     begun = undated(last["begun"])
     if last["boot_id"] == boot:
-        return Since(boot, uptime, last["passed_s"] + uptime - last["uptime_s"], begun)
-    if sample.get("boot_id") == last["boot_id"] and sample["uptime_s"] >= last["uptime_s"]:
-        away = max(0.0, wall / 1e9 - float(sample["time_s"]))
-        return Since(boot, uptime, past.passed_s() + away, begun)
-    return Since(boot, uptime, max(0.0, (wall - begun) / 1e9), begun)
+        passed = last["passed_s"] + uptime - last["uptime_s"]
+    elif past.sample.get("boot_id") == last["boot_id"]:
+        passed = past.passed_s() + max(0.0, wall / 1e9 - float(past.sample["time_s"]))
+    else:
+        passed = max(0.0, (wall - begun) / 1e9)
+    return Since(boot, uptime, passed, begun)
 
 
 def soak_end(file: Path) -> str:
@@ -129,28 +127,24 @@ class SoakRaw(Raw):
 
     def __init__(self, share: Share, folder: Path, clock: Clock) -> None:
         self.past = past = Past(folder)
-        self._patient: list[PatientLines] = []
-        super().__init__(folder, share, clock, self._open)
+        super().__init__(folder, share, clock, PatientLines)
         self.done = len(past.done)
         self.number = int(past.sample.get("number", 0))
         self._dropped = int(past.sample.get("dropped", 0))
         self._share = share
-        self._boot = past.starts[-1]["boot_id"] if past.starts else ""
+        self._boot = past.start.get("boot_id", "")
         self._routes: dict[str, str] = {}
 
     @property
     def unwritten(self) -> str:
         """The first file that the disk refused for a while."""
-        return next((one.path.name for one in self._patient if one.refused), "")
+        files = self._flows, self._samples
+        return next((one.path.name for one in files if one.refused), "")
 
     @property
     def waiting(self) -> int:
         """Lines that the disk has not taken."""
-        return sum(len(one.waiting) for one in self._patient)
-
-    def _open(self, path: Path) -> PatientLines:
-        self._patient.append(PatientLines(path))
-        return self._patient[-1]
+        return len(self._flows.waiting) + len(self._samples.waiting)
 
     def file(self, flow: Flow) -> Path:
         return self.folder / "flows" / flow.id / "client.soak"
@@ -179,7 +173,7 @@ class SoakRaw(Raw):
 
     def sample(self, reading: Reading) -> int:
         """Of one that is dropped the number of the last that is kept."""
-        if len(self._patient[1].waiting) > WAITING_MAX:
+        if len(self._samples.waiting) > WAITING_MAX:
             self._dropped += 1
             return self.number
         if self._dropped:
@@ -191,12 +185,11 @@ class SoakRaw(Raw):
         key = (flow.id, flow.role)
         if key in self.past.done:
             return
-        begin, before, started = self.past.begun.get(key), None, moment(self.clock)
-        if begin:
-            started = Moment(undated(begin["started"]), 0)
-            if begin["boot_id"] == self._boot:
-                before = begin["sample"]
-                started = started._replace(monotonic_ns=begin["started_monotonic_ns"])
+        begin, before = self.past.begun.get(key), None
+        started = Moment(undated(begin["started"]), 0) if begin else moment(self.clock)
+        if begin and begin["boot_id"] == self._boot:
+            before = begin["sample"]
+            started = started._replace(monotonic_ns=begin["started_monotonic_ns"])
         self.flow(flow, result, started, (before, after), self._routes.get(flow.peer, ""))
         self.past.done[key] = result.state
 
@@ -223,8 +216,3 @@ class SoakRaw(Raw):
         words = [reason, "it ended without the record of its whole" if found == "open" else ""]
         message = "; ".join(filter(None, words)) or ("stopped" if found == "stopped" else "")
         return Result("done", message, code, process=last.process if last else None)
-
-    def sync(self) -> None:
-        for one in self._patient:
-            one.flush()
-        super().sync()

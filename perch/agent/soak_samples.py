@@ -28,18 +28,12 @@ Group = tuple[str, str, int]
 
 def links(found: Devices) -> dict[str, dict[str, str]]:
     """State, changes and rate of each interface and RDMA port; what cannot be read is left out."""
-    places = {
-        **{
-            name: (_SYS / "net" / name, "operstate carrier_changes speed") for name in found.netdevs
-        },
-        **{
-            key: (_SYS / "infiniband" / key.replace("/", "/ports/"), "state phys_state rate")
-            for key in found.rdma
-        },
-    }
+    net, rdma = ("operstate", "carrier_changes", "speed"), ("state", "phys_state", "rate")
+    places = [(key, f"net/{key}", net) for key in found.netdevs]
+    places += [(key, f"infiniband/{key.replace('/', '/ports/')}", rdma) for key in found.rdma]
     return {
-        key: {name: line for name in names.split() if (line := first_line(folder / name))}
-        for key, (folder, names) in places.items()
+        key: {name: line for name in names if (line := first_line(_SYS / folder / name))}
+        for key, folder, names in places
     }
 
 
@@ -87,16 +81,10 @@ def processes(groups: Iterable[Group]) -> list[dict[str, Any]]:
 class Samples(Readings):
     """`groups`: what runs at that moment; `wanted`: devices, looked for again each time."""
 
-    def __init__(
-        self,
-        answers: Answers,
-        raw: Writes,
-        clock: Clock,
-        groups: Callable[[], list[Group]],
-        wanted: Iterable[str],
-    ) -> None:
-        self._answers, self._clock, self._groups = answers, clock, groups
-        self._wanted, self._boot = list(wanted), boot_id()
+    groups: Callable[[], list[Group]] = list
+
+    def __init__(self, answers: Answers, raw: Writes, clock: Clock, wanted: list[str]) -> None:
+        self._answers, self._clock, self._wanted, self._boot = answers, clock, wanted, boot_id()
         self._after: asyncio.Future[int] | None = None
         super().__init__(self._found(), raw, clock)
 
@@ -117,7 +105,7 @@ class Samples(Readings):
     async def read(self, settled: bool) -> Reading:
         self.counters = self._found()
         uptime_s = self._clock.uptime_ns() / 1e9  # beside the wall, so that they show its steps
-        groups = self._groups()
+        groups = self.groups()
         is_idle = not any(role == "keeper" for role, *_ in groups)
         reading = await super().read(settled and is_idle)
         reading.line.update(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import resource
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from perch.agent.asking import STOPPED
 from perch.agent.clock import Clock, boot_id
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import Reserve
-from perch.agent.listening import members
+from perch.agent.raw import Result
 from perch.agent.share import Share, read
 from perch.agent.soak import Soak, Tools
 from perch.agent.soak_host import Session, fail, on_host, taken
@@ -52,26 +51,25 @@ def close(session: Session) -> None:
     if not session.control.is_dir():  # nothing of it is left
         return session.release()
     raw = SoakRaw(share_of(session), session.folder, Clock())
-    if raw.past.end:
+    sample, boot = raw.past.sample, raw.past.start.get("boot_id")
+    if raw.past.has_ended:
         return session.release()
-    boot = raw.past.starts[-1]["boot_id"] if raw.past.starts else ""
-    seen = raw.past.sample.get("number") if raw.past.sample.get("boot_id") == boot else None
-    raw.close(STOPPED, {}, seen)
+    raw.close(STOPPED, {}, sample.get("number") if sample.get("boot_id") == boot else None)
     return last_word(session, raw, "stopped", f"{STOPPED}, after it had been interrupted")
 
 
 class SoakAgent(Life):
     def __init__(self, session: Session, share: Share, ready: Callable[[], None]) -> None:
-        settings = Settings(session.folder, session.engine, session.token_file, 0, session.window_s)
-        super().__init__(share, settings, ready)
+        where = session.folder, session.engine, session.token_file
+        super().__init__(share, Settings(*where, 0, session.window_s), ready)
         self._session = session
         self._reserve = Reserve(session.control / "reserve", (share.own + 8) * OUTCOME_BYTES)
         self._raw = SoakRaw(share, session.folder, self._clock)
-        self._work: tuple[Soak, Samples] | None = None
+        self._soak: Soak | None = None
         self._end_line: dict[str, Any] = {}
 
     async def run(self) -> Exit:
-        if self._raw.past.end:  # the last one was killed just then
+        if self._raw.past.has_ended:  # the last one was killed just then
             self._session.release()
             return Exit.WALKED
         code, reason = await until_ended(self._measure(), self._raw, self._stop)
@@ -80,39 +78,37 @@ class SoakAgent(Life):
             reason = ""
         return await self._end(code, reason or "")
 
-    def _stop(self, number: int) -> str:
-        """Who asks it to end, but for a reboot, or whatever else sends SIGTERM."""
-        if self._work:
-            self._end_line["stop_asked_s"] = round(self._work[0].passed(), 3)
-        said = reason_of(self._settings.control)
-        return said or ("" if number == signal.SIGTERM else "ended by the keyboard")
+    def _stop(self, _number: int) -> str:
+        """Who asks it to end, but for a reboot, or whatever else sends a signal."""
+        if self._soak:
+            self._end_line["stop_asked_s"] = round(self._soak.passed(), 3)
+        return reason_of(self._settings.control)
 
     async def _measure(self) -> None:
         share, session, raw = self._share, self._session, self._raw
-        is_first = not raw.past.starts
+        is_first = not raw.past.start
         serve = await self._serve() if is_first else None
         own, routes, wanted = await self._roads()
         if is_first:
             self._keep({**await self._environment(), "address_interface": own})
         at = since(raw.past, session, boot_id(), self._clock)
-        soak = Soak(share, raw, at, session.window_s)
-        samples = Samples(self._children, raw, self._clock, soak.groups, wanted)
-        self._work = soak, samples
-        soak.use(Tools(self._children, self._serve, samples, self._clock, members), serve)
+        samples = Samples(self._children, raw, self._clock, wanted)
+        tools = Tools(self._children, self._serve, samples, self._clock)
+        self._soak = Soak(share, raw, at, tools, serve)
         raw.started(at, session.supervisor, routes)
         if not is_first:
-            raw.episode("resumed", f"the soak goes on, {soak.passed():.0f} s after it began")
+            raw.episode("resumed", f"the soak goes on, {at.passed_s:.0f} s after it began")
         self._ready()
         say(f"{share.host} soaks: {share.own} flows")
-        await soak.run()
+        await self._soak.run()
 
     async def _end(self, code: Exit, reason: str) -> Exit:
-        ended, after = {}, None
-        if self._work is not None:
-            soak, samples = self._work
-            ended = await soak.end(is_stopped=reason != "")
-            after = await samples.after()
-            self._end_line["passed_s"] = soak.passed()
+        """Raises AgentError: the last line cannot be written."""
+        ended: dict[str, Result] = {}
+        after = None
+        if self._soak is not None:
+            ended, after = await self._soak.end(is_stopped=reason != "")
+            self._end_line["passed_s"] = self._soak.passed()
         await self._children.end_all()
         self._reserve.release()
         if code is not Exit.WALKED and not reason:
@@ -123,11 +119,7 @@ class SoakAgent(Life):
             return code
         self._raw.close(reason, ended, after)
         state = "done" if code is Exit.WALKED else "stopped"
-        try:
-            last_word(self._session, self._raw, state, reason, **self._end_line)
-        except AgentError as error:
-            say(f"perch-agent: {error.message}")
-            return error.code
+        last_word(self._session, self._raw, state, reason, **self._end_line)
         return code
 
 

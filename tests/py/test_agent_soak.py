@@ -21,6 +21,7 @@ from perch.agent.share import Share
 from perch.agent.soak import Soak, Tools
 from perch.agent.soak_host import Session
 from perch.agent.soak_raw import Past, Since, SoakRaw, since
+from perch.agent.soak_samples import Group
 from tests.py.agent_fakes import FakeClock, FakeProcess, JumpingClock, Script, now, run
 
 KILLED = Ended(None, "KILL")
@@ -94,6 +95,7 @@ class World:
         self.serves: list[FakeProcess] = []
         self.clock: Clock = FakeClock()
         self.number = 0
+        self.groups: Callable[[], list[Group]] = list
 
     def say(self, what: str) -> None:
         self.log.append((round(now(), 1), what))
@@ -152,14 +154,14 @@ class World:
             raw = SoakRaw(self.share, self.folder, self.clock)
             at = Since(self.boot, self.clock.uptime_ns() / 1e9, passed, self.clock.wall_ns())
             raw.started(at, "session", {"beta": "lo"})
-            soak = Soak(self.share, raw, at, 10)
-            soak.use(Tools(self, self.serve, self, self.clock, self.members))
+            tools = Tools(self, self.serve, self, self.clock, self.members)
+            soak = Soak(self.share, raw, at, tools)
             task = asyncio.ensure_future(soak.run())
             await asyncio.wait({task}, timeout=stop)
             reason = "" if task.done() else "stopped by the controller"
             task.cancel()
-            ended = await soak.end(is_stopped=bool(reason))
-            raw.close(reason, ended, await self.after())
+            ended, after = await soak.end(is_stopped=bool(reason))
+            raw.close(reason, ended, after)
             raw.end("stopped" if reason else "done", reason, passed_s=soak.passed())
 
         run(work)
