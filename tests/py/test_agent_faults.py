@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -203,6 +205,72 @@ def test_a_peer_that_says_nothing_is_dead(
     assert [line["state"] for line in lines] == ["peer_dead"] * 2
     at = f"beta does not answer at 127.0.0.2 port {both.port}: "
     assert lines[0]["message"].startswith(at) and lines[1]["message"].startswith(f"skipped: {at}")
+
+
+#: Seconds that the slow network takes each way, as over a satellite (RFC 2488: half of 0.5 s).
+DELAY_S = 0.25
+
+
+class SlowNetwork(Thread):
+    """Relays connections at one port of an address to another. `passed`: bytes of both ways."""
+
+    def __init__(self, address: str, port: int, to: int) -> None:
+        super().__init__()
+        self.passed = 0
+        self._address, self._to = address, to
+        self._server = socket.create_server((address, port), backlog=100)
+        self._loop, self._over = asyncio.new_event_loop(), asyncio.Event()
+
+    def run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._relay())
+
+    def end(self) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self.join()
+
+    async def _relay(self) -> None:
+        async with await asyncio.start_server(self._connected, sock=self._server):
+            await self._over.wait()
+
+    async def _connected(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError), contextlib.closing(back):  # it may not serve yet
+            far, there = await asyncio.open_connection(self._address, self._to)
+            await asyncio.gather(self._copied(near, there), self._copied(far, back))
+
+    async def _copied(self, source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError), contextlib.closing(to):
+            while chunk := await source.read(65536):
+                self.passed += len(chunk)
+                await asyncio.sleep(DELAY_S)  # what this network is about
+                to.write(chunk)
+
+
+def test_a_slow_network_costs_time_and_no_flow(
+    hosts: Callable[..., Hosts], free: Callable[[], int]
+) -> None:
+    both = hosts(QUICK, QUICK)
+    port = free()
+    network = SlowNetwork("127.0.0.2", port, both.port)
+
+    def change(document: dict[str, Any]) -> None:
+        if document["host"] == "alpha":
+            document["hosts"]["beta"]["port"] = port
+
+    rewritten(both, change)
+    network.start()
+    try:
+        both.start("alpha")
+        both.start("beta")
+        both.wait("alpha", "beta")
+    finally:
+        network.end()
+    assert network.passed > 0
+    for host in both.names:
+        assert both.status(host) == {"state": "done", "flows_done": 2}
+        for line in both.flows(host).lines[1:-1]:
+            assert (line["state"], line.get("exit", 0), "message" in line) == ("done", 0, False)
 
 
 def test_many_clients_of_one_server_are_all_measured(hosts: Callable[..., Hosts]) -> None:

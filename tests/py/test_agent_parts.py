@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from perch.agent import children, watch
 from perch.agent import share as agent_share
+from perch.agent.agent import until_ended
 from perch.agent.counters import Counters, Reading, Readings
 from perch.agent.devices import find
 from perch.agent.errors import AgentError, Exit
@@ -148,6 +150,42 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith(f"6 cannot write {file}: File too large; free space there")
     assert read_lines(file) == ([{"n": 1}, {"n": 2}], False)
+
+
+class Synced(Raw):
+    """`at`: the seconds when its files were synchronised."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, share_of("alpha"), FakeClock())
+        self.at: list[float] = []
+
+    def sync(self) -> None:
+        super().sync()
+        self.at.append(now())
+
+
+def test_files_are_synchronised_once_a_second_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no line was written since, the disk is left alone."""
+    synced: list[int] = []
+    monkeypatch.setattr("perch.agent.files.os.fdatasync", synced.append)
+
+    async def work() -> list[float]:
+        raw = Synced(tmp_path)
+
+        async def measure() -> None:
+            await asyncio.sleep(2.5)
+            raw.sample(Reading({}, {}))
+            await asyncio.sleep(1)
+
+        assert await until_ended(measure(), raw, str) == (Exit.WALKED, None)
+        raw.end("done")
+        return raw.at
+
+    assert run(work) == [1.0, 2.0, 3.0, 3.5]
+    # the heads of both files, the sample, and the last line
+    assert len(synced) == 2 + 1 + 1
 
 
 def test_lines_of_an_earlier_run_are_not_written_over(tmp_path: Path) -> None:
@@ -390,6 +428,8 @@ def test_the_packed_file_is_the_same_and_runs_alone(tmp_path: Path) -> None:
     file = tmp_path / "perch-agent"
     file.write_bytes(zipapp.packed())
     assert zipapp.packed() == file.read_bytes()
+    data = {"perch/agent/counters.json", "perch/agent/perch-soak.service"}
+    assert data <= set(zipfile.ZipFile(file).namelist())
     done = subprocess.run(
         [sys.executable, "-I", file], capture_output=True, text=True, cwd=tmp_path, timeout=30
     )
