@@ -144,7 +144,16 @@ isolated-cpus = ok = .files["/sys/devices/system/cpu/isolated"] = "8,9-12,13-15"
 isolated-cpus = bad = .files["/sys/devices/system/cpu/isolated"] = "8-14"
 isolated-cpus = unknown = del(.files["/sys/devices/system/cpu/isolated"])
 irqbalance = bad = .files["/proc/*/comm"] += "\n77 irqbalance"
+irqbalance = ok = .files["/proc/*/comm"] += "\n77 irqbalance --foreground --banmod=mlx5_core --banmod=nvme"
+irqbalance = bad = .files["/proc/*/comm"] += "\n77 irqbalance --foreground --banmod=nvme --banirq=120"
+irqbalance = bad = .links |= with_entries(select(.key | test("/device/driver$") | not)) | .files["/proc/*/comm"] += "\n77 irqbalance --banmod=mlx5_core"
 irqbalance = unknown = .files["/proc/*/comm"] = "812 chronyd"
+tuned-settings =  = .
+tuned-settings = ok = .commands["tuned-verify"] = {exit: 0, stdout: "Verification succeeded, current system settings match the preset profile.\nSee TuneD log file ('/var/log/tuned/tuned.log') for details.", stderr: ""}
+tuned-settings = ok = .commands["tuned-verify"] = {exit: 0, stdout: "Verfication succeeded, current system settings match the preset profile.", stderr: ""}
+tuned-settings = bad = .commands["tuned-verify"] = {exit: 1, stdout: "Verification failed, current system settings differ from the preset profile.\nYou can mostly fix this by restarting the TuneD daemon, e.g.:", stderr: ""}
+tuned-settings = unknown = .commands["tuned-verify"] = {exit: 1, stdout: "", stderr: "Cannot verify profile if there is no connection to daemon"}
+tuned-settings = unknown = .commands["tuned-verify"] = {exit: null, stdout: "", stderr: ""}
 irqbalance = unknown = del(.files["/proc/*/comm"])
 mitigations = unknown = .files |= with_entries(select(.key | test("vulnerabilities") | not))
 CASES
@@ -496,6 +505,22 @@ gather() { "$@" "$TOP/roles/host_check/files/host-check" >found.json; }
   kill "$pid"
   assert_equal "$(jq -r '.files["/proc/*/comm"] | split("\n")[] | select(contains("irqbalance"))' found.json)" "$pid irqbalance IRQBALANCE_BANNED_CPULIST=2-3"
   refute grep -q hidden found.json
+}
+
+@test "tuned is asked whether its profile holds, where it runs" {
+  local pid
+  mkdir bin
+  printf '%s\n' '#!/bin/sh' '[ "$*" = verify ] && echo "Verification succeeded, current system settings match the preset profile."' >bin/tuned-adm
+  chmod +x bin/tuned-adm
+  PATH=$PWD/bin:$PATH gather
+  assert_json found.json '.commands | has("tuned-verify") | not'
+  cp "$(command -v sleep)" tuned
+  ./tuned 60 3>&- &
+  pid=$!
+  wait_until grep -qx tuned "/proc/$pid/comm" # not before it is that program
+  PATH=$PWD/bin:$PATH gather
+  kill "$pid"
+  assert_json found.json '.commands["tuned-verify"] | .exit == 0 and (.stdout | startswith("Verification succeeded"))'
 }
 
 # tree FILE=TEXT... -- COMMAND...: runs it where /sys/devices/system/cpu holds these files alone

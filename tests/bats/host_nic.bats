@@ -202,7 +202,7 @@ while IFS=$'\t' read -r path text; do
   { base64 -d <<<"$text" && echo; } >"$path"
 done <files.tsv
 while IFS=$'\t' read -r link target; do
-  [[ $link != */driver ]] || ln -s "$target" "$link"
+  [[ $link != */driver && $link != /sys/class/net/*/device ]] || ln -s "$target" "$link"
 done <links.tsv
 for path in /sys/class/infiniband/*; do ln -s ../.. "$path/device"; done
 line='' before=0 function=''

@@ -213,6 +213,19 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   SCOPE=software finds qos-ecn-reaction not_applicable "cannot be read" labdcb . '{}'
   finds qos-ecn-parameters info "rp_rpg_ai_rate=5" mlx5-ofed
   finds qos-ecn-parameters info "rp_ai_rate=5" mlx5-dcb
+  # the kernel's bnxt_re: files of debugfs, and no configfs
+  local debugfs='.files |= with_entries(select(.key | test("config/bnxt_re") | not)) | .files += ({enable_cc: "1", tos_ecn: "1", cc_mode: "1", run_avg_weight_g: "8",
+    alt_vlan_pcp: "7", alt_vlan_dscp: "48"} | with_entries(.key |= "/sys/kernel/debug/bnxt_re/0000:06:00.0/cc_config/" + .))'
+  finds qos-ecn-reaction ok "on for 0, 1, 2, 3, 4, 5, 6, 7" bnxt "$debugfs"
+  finds qos-ecn-reaction bad "off" bnxt "$debugfs"' | .files["/sys/kernel/debug/bnxt_re/0000:06:00.0/cc_config/enable_cc"] = "0"'
+  finds qos-ecn-parameters info "alt_vlan_dscp=48 alt_vlan_pcp=7 cc_mode=1 enable_cc=1 run_avg_weight_g=8 tos_ecn=1" bnxt "$debugfs"
+  finds qos-cnp ok "DSCP 48, priority 7" bnxt "$debugfs"
+  finds qos-cnp bad "DSCP 26, priority 3" bnxt "$debugfs"' | .files["/sys/kernel/debug/bnxt_re/0000:06:00.0/cc_config/alt_vlan_dscp"] = "26"'
+  # the parameters of Intel's irdma, of its own devices alone
+  local module='.files += {"/sys/module/irdma/parameters/dcqcn_T": "500", "/sys/module/irdma/parameters/dcqcn_min_rate": "0"}'
+  finds qos-ecn-parameters info "dcqcn_T=500 dcqcn_min_rate=0" ice-fw-lldp "$module"
+  finds qos-ecn-reaction unknown "cannot be read" ice-fw-lldp "$module"
+  holds 'any(.[]; .id == "qos-ecn-parameters" and (.found | test("dcqcn_T") | not))' mlx5-dcb "$module"
   finds qos-cnp ok "DSCP 48, priority 6" mlx5-ofed
   finds qos-cnp ok "DSCP 48, priority 7" bnxt
   finds qos-cnp bad "DSCP 26, priority 3" mlx5-ofed '.files["/sys/class/net/eth4/ecn/roce_np/cnp_dscp"] = "26"'
@@ -259,6 +272,12 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   finds qos-buffers ok "priority 3 in buffer 1 of 130944 bytes; cable 7 m" mlx5-dcb
   finds qos-buffers bad "priority 3 in buffer 0 of 130944 bytes, with 0, 1, 2, 4, 5, 6, 7" mlx5-dcb "$(changed 'dcb-buffer ens1np0' '.prio_buffer[3] = 0')"
   finds qos-buffers bad "of 0 bytes" mlx5-dcb "$(changed 'dcb-buffer ens1np0' '.buffer_size[1] = 0')"
+  # 7 m at 400 Gb/s and MTU 9000: (301 + 15) x 400 + 2.72 x 9000 + 9000
+  local fast='.files["/sys/class/net/ens1np0/speed"] = "400000" | .files["/sys/class/net/ens1np0/mtu"] = "9000"'
+  holds 'any(.[]; .id == "qos-buffers" and .status == "bad" and (.wanted | test("of at least 159880 bytes")))' mlx5-dcb "$fast"
+  holds 'any(.[]; .id == "qos-buffers" and .status == "ok" and (.wanted | test("of at least 159880 bytes")))' mlx5-dcb "$fast | $(changed 'dcb-buffer ens1np0' '.buffer_size[1] = 159880')"
+  finds qos-buffers bad "of 159879 bytes" mlx5-dcb "$fast | $(changed 'dcb-buffer ens1np0' '.buffer_size[1] = 159879')"
+  finds qos-buffers ok "of 130944 bytes" mlx5-dcb "$fast | .files[\"/sys/class/net/ens1np0/speed\"] = \"-1\""
   finds qos-buffers not_applicable "cannot be read" bnxt
   finds qos-buffers unknown "dcb is not installed" mlx5-ofed
   # what mlnx_qos of today prints besides

@@ -197,17 +197,25 @@ def programs($raw):
 
 def runs($raw; $name): programs($raw) | if . == null then null else [.[] | select(.name == $name)] | first end;
 
+# The modules whose interrupts irqbalance leaves alone: "--banmod=mlx5_core" (irqbalance(1)).
+def banned: [.words // "" | scan("--banmod=([A-Za-z0-9_]+)")[]];
+# The drivers of the RDMA devices.
+def drivers($raw):
+  [$raw.links | to_entries[] | select(.key | test("^/sys/class/infiniband/[^/]+/device/driver$")) | .value | split("/") | last] | unique;
+
 def irqbalance($raw; $wanted):
   programs($raw) as $programs | runs($raw; "irqbalance") as $it
   | (if $programs == null then null else $it != null end) as $running
+  | drivers($raw) as $drivers
+  | ($drivers != [] and $drivers - ($it // {} | banned) == []) as $spared
   | m::finding("irqbalance";
-      { status: m::held($running; $wanted), value: $running,
+      { status: (if $running and $wanted == false and $spared then "ok" else m::held($running; $wanted) end), value: $running,
         found: (if $running == null then "processes of other users cannot be seen"
                 elif $running then "runs" + (if ($it.words // "") == "" then ", with no CPU or interrupt excluded" else ": \($it.words)" end)
                 else "does not run" end),
-        wanted: (if $wanted == null then null | m::wanted_or_alike elif $wanted then "it runs" else "it does not run" end),
+        wanted: (if $wanted == null then null | m::wanted_or_alike elif $wanted then "it runs" else "it does not run, or leaves the drivers of RDMA devices alone" end),
         why: "irqbalance moves the NIC's interrupts to other CPUs while a test runs",
-        remedy: "Run systemctl disable --now irqbalance, or use its option --banirq or --hintpolicy=exact",
+        remedy: "Run systemctl disable --now irqbalance, or set its option --banmod for each driver of an RDMA device",
         source: "irqbalance(1)" });
 
 def tuned($raw):
@@ -218,6 +226,18 @@ def tuned($raw):
         found: (if $found == null then "processes of other users cannot be seen" elif $found == "none" then "no profile is active" else $found end),
         why: "a profile sets governor, idle states and sysctls, and may overwrite yours",
         remedy: "Run tuned-adm profile network-latency, or set host_tune_tuned_profile", source: "tuned-adm(8)" });
+
+# tuned-adm verify says it in one line (tuned, tuned/admin/admin.py; "Verfication" until 2.11).
+def tuned_holds($raw):
+  m::command($raw; "tuned-verify") as $said
+  | select($raw.commands["tuned-verify"] != null)
+  | ($said.stdout | if test("^Veri?fication succeeded, ") then true elif test("^Verification failed, ") then false else null end) as $holds
+  | m::finding("tuned-settings";
+      { status: (if $holds == null then "unknown" elif $holds then "ok" else "bad" end),
+        found: (if $holds == null then (if $said.exit == 0 then "tuned-adm verify said nothing of it" else $said | m::refusal("tuned-adm (package tuned)") end)
+                elif $holds then "as the profile has them" else "other than the profile has them" end),
+        wanted: "the settings of the active profile", why: "a setting that was changed by hand or lost is not the one that was chosen",
+        remedy: "Read /var/log/tuned/tuned.log for the setting; run systemctl restart tuned", source: "tuned-adm(8), verify" });
 
 def model($raw):
   (m::command($raw; "cpu-model").stdout // "") as $text
@@ -265,4 +285,4 @@ def findings($host):
   . as $raw
   | ($host.wanted // {}) as $w
   | governor($raw; $w.governor), energy($raw; $w.energy_preference), turbo($raw; $w.turbo), frequency($raw), idle($raw; $w.idle_latency_us),
-    smt($raw; $w.smt), isolated($raw; $w.isolated_cpus), isolation($raw), irqbalance($raw; $w.irqbalance), tuned($raw), model($raw), mitigations($raw), uncore($raw);
+    smt($raw; $w.smt), isolated($raw; $w.isolated_cpus), isolation($raw), irqbalance($raw; $w.irqbalance), tuned($raw), tuned_holds($raw), model($raw), mitigations($raw), uncore($raw);

@@ -1,6 +1,7 @@
 # Congestion notification (DCQCN): who answers a mark, who slows down, by which parameters, where the notifications go.
 # mlx5: /sys/class/net/X/ecn of NVIDIA's OFED, and debugfs of every driver (drivers/infiniband/hw/mlx5/cong.c); bnxt_re:
-# configfs of Broadcom's driver (configfs.c); irdma: configfs of Intel's (README of irdma).
+# configfs of Broadcom's driver (configfs.c), debugfs of the kernel's (drivers/infiniband/hw/bnxt_re/debugfs.c, cc_config);
+# irdma: configfs and the module's parameters of Intel's (README of irdma).
 import "hosts/qos_dcb" as d;
 
 # "26", "0x1a" -> 26
@@ -19,18 +20,21 @@ def below($raw; $dir):
 def folders($device; $net; $pci):
   { ecn: "/sys/class/net/\($net)/ecn/", debug: "/sys/kernel/debug/mlx5/\($pci)/cc_params/",
     bnxt: "/sys/kernel/config/bnxt_re/\($device.name)/ports/\($device.ib_port // 1)/cc/",
+    bnxt_debug: "/sys/kernel/debug/bnxt_re/\($pci)/cc_config/",
     irdma: "/sys/kernel/config/irdma/\($device.name)/" };
 
-# mlx5's files under debugfs are named by the PCI function; of one interface there is one
+# mlx5's and bnxt_re's files under debugfs are named by the PCI function; of one interface there is one
 def pci_of($raw; $net): d::link_end($raw; "/sys/class/net/\($net)/device");
 
 # The priorities of a point ("np" notifies, "rp" reacts); null where it cannot be read
 def point($raw; $at; $which):
   below($raw; $at.ecn + "roce_\($which)/enable/") as $mlx5
   | below($raw; $at.bnxt) as $bnxt | below($raw; $at.irdma) as $irdma
+  | (below($raw; $at.bnxt_debug).enable_cc | number) as $for_all
   | if $mlx5 != {} then [range(8) | select($mlx5[tostring] == "1")]
     elif $bnxt.ecn_enable != null then
       if ($bnxt.ecn_enable | number) == 0 then [] else [$bnxt.roce_prio | number | values] end
+    elif $for_all != null then if $for_all == 0 then [] else [range(8)] end
     elif $irdma.roce_dcqcn_enable != null then (if $irdma.roce_dcqcn_enable == "1" then [range(8)] else [] end)
     else null end;
 
@@ -50,22 +54,28 @@ def of_point($raw; $device; $net; $at; $wanted; $which; $id; $why):
                + "(NVIDIA's OFED), or bnxt_setupcc.sh"),
       source: "NVIDIA, Explicit Congestion Notification (ECN); Broadcom, bnxt_setupcc.sh" };
 
+# The module's parameters of irdma, "dcqcn_T" and the like
+def of_irdma($raw; $device):
+  if d::link_end($raw; "/sys/class/infiniband/\($device.name)/device/driver") | . == "ice" or . == "irdma"
+  then below($raw; "/sys/module/irdma/parameters/") else {} end;
+
 def parameters($raw; $device; $at):
   ( below($raw; $at.ecn + "roce_np/") as $np | below($raw; $at.ecn + "roce_rp/") as $rp
     | if $np + $rp != {} then ($np | with_entries(.key |= "np_" + .)) + ($rp | with_entries(.key |= "rp_" + .))
-      else below($raw; $at.debug) + below($raw; $at.bnxt) + below($raw; $at.irdma) end ) as $all
+      else below($raw; $at.debug) + below($raw; $at.bnxt_debug) + below($raw; $at.bnxt) + below($raw; $at.irdma) + of_irdma($raw; $device) end ) as $all
   | select($all != {})
   | ([$all | to_entries | sort_by(.key)[] | "\(.key)=\(.value // "")"] | join(" ")) as $text
   | { id: "qos-ecn-parameters", device: $device.name, status: "info", severity: "advisory", found: $text, value: $text,
       wanted: null, why: "senders with different parameters share a link unfairly",
       remedy: "use the same driver, firmware and settings on all hosts",
-      source: "NVIDIA, DCQCN CC parameters; Broadcom, configfs.c of bnxt_re" };
+      source: "NVIDIA, DCQCN CC parameters; Broadcom, configfs.c of bnxt_re; Intel, README of irdma" };
 
 # {dscp, priority} of the congestion notification packets
 def cnp($raw; $at):
   below($raw; $at.ecn + "roce_np/") as $ecn | below($raw; $at.debug) as $debug | below($raw; $at.bnxt) as $bnxt
-  | { dscp: ($ecn.cnp_dscp // $debug.np_cnp_dscp // $bnxt.cnp_dscp | number),
-      priority: ($ecn.cnp_802p_prio // $debug.np_cnp_prio // $bnxt.cnp_prio | number) };
+  | below($raw; $at.bnxt_debug) as $all
+  | { dscp: ($ecn.cnp_dscp // $debug.np_cnp_dscp // $bnxt.cnp_dscp // $all.alt_vlan_dscp | number),
+      priority: ($ecn.cnp_802p_prio // $debug.np_cnp_prio // $bnxt.cnp_prio // $all.alt_vlan_pcp | number) };
 
 def notifications($raw; $device; $at; $s; $lossless):
   cnp($raw; $at) as $cnp

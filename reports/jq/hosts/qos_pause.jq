@@ -101,10 +101,18 @@ def watchdog($raw; $net; $wanted):
       remedy: "ethtool --set-tunable \($net) pfc-prevention-tout \(if $wanted == false then 0 else 8000 end)",
       source: "ethtool(8), pfc-prevention-tout" };
 
+# The bytes that still come after a pause, and one packet: Linux, mlx5/core/en/port_buffer.c, calculate_xoff and
+# update_xoff_threshold, which leaves a smaller buffer. null: of another driver, or not known.
+def headroom($raw; $net; $s):
+  ["mtu", "speed" | d::file($raw; "/sys/class/net/\($net)/\(.)") | d::whole] as [$mtu, $speed]
+  | if $s.driver != "mlx5_core" or $mtu == null or $speed == null or $s.delay == null then null
+    else ((301 + ($s.delay * 2.16 | floor)) * ([$speed, 40000] | max) / 1000 | floor) + ($mtu * 2.72 | floor) + $mtu end;
+
 # Headroom: a lossless priority needs a receive buffer of its own, as what it pauses for must still fit (mlx5 sizes it by
 # the cable's length, which dcb calls delay).
 def buffers($raw; $net; $s; $lossless):
   d::said($raw; "dcb-buffer \($net)") as $said
+  | headroom($raw; $net; $s) as $least
   | $s.prio_buffer as $of | $s.buffer_size as $size
   | (if $of == null or $size == null then null
      else [ $lossless[] | . as $p | $of[$p] as $b
@@ -113,15 +121,15 @@ def buffers($raw; $net; $s; $lossless):
   | { id: "qos-buffers", device: $net, severity: "advisory",
       status: (if $rows == null then if $said | d::has_no_such_thing then "not_applicable" else "unknown" end
                elif $rows == [] then "info"
-               elif all($rows[]; .bytes > 0 and .shared == []) then "ok" else "bad" end),
+               elif all($rows[]; .bytes > 0 and .bytes >= ($least // 0) and .shared == []) then "ok" else "bad" end),
       found: (if $rows == null then "cannot be read (\($said | d::silence("dcb")))"
               elif $rows == [] then "no lossless priority; buffers of \($size | d::row) bytes"
               else ($rows | map("priority \(.p) in buffer \(.b) of \(.bytes) bytes"
                                 + if .shared == [] then "" else ", with \(.shared | d::listed)" end) | join("; "))
                    + if $s.delay == null then "" else "; cable \($s.delay) m" end end),
       value: (if $rows == null then null else "\($of | d::row); \($size | d::row)" end),
-      wanted: (if $rows == [] then null else "a separate buffer, larger than 0 bytes, for each lossless priority" end),
+      wanted: (if $rows == [] then null else "a separate buffer of at least \($least // 1) bytes for each lossless priority" end),
       why: "packets that arrive after a pause are lost if the buffer is too small or shared",
       remedy: ("dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, "
                + "or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len"),
-      source: "dcb-buffer(8); mlnx_qos --help" };
+      source: "dcb-buffer(8); mlnx_qos --help; Linux, mlx5/core/en/port_buffer.c" };

@@ -16,6 +16,7 @@ def words:
     "machine-isolation": ["isolated CPUs are free of the kernel's work", "the kernel still works on isolated CPUs"],
     "machine-neighbours": ["neighbour tables are large enough", "neighbour tables are too small"],
     "machine-irqbalance": ["irqbalance is as wanted", "irqbalance is not as wanted"],
+    "machine-tuned-settings": ["settings are those of tuned's profile", "settings differ from tuned's profile"],
     "machine-firewall": ["the firewall lets the ports through", "the firewall closes ports of the test"],
     "machine-module-ib-uverbs": ["ib_uverbs is loaded", "ib_uverbs is not loaded"],
     "machine-module-rdma-ucm": ["rdma_ucm is loaded", "rdma_ucm is not loaded"],

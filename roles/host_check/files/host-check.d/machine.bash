@@ -80,7 +80,11 @@ machine_programs() {
         done < <(cat "$dir/cmdline" "$dir/environ" 2>/dev/null)
         found+="${dir##*/} $name$said"$'\n'
         ;;
-      tuned | chronyd | ntpd | ptp4l | systemd-timesyn | firewalld | opensm) found+="${dir##*/} $name"$'\n' ;;
+      tuned)
+        found+="${dir##*/} tuned"$'\n'
+        ask tuned-verify tuned-adm verify
+        ;;
+      chronyd | ntpd | ptp4l | systemd-timesyn | firewalld | opensm) found+="${dir##*/} $name"$'\n' ;;
       *) [ "$dir" != /proc/1 ] || found+="1 $name"$'\n' ;; # its line shows that others' processes can be seen
     esac
   done

@@ -32,13 +32,16 @@ qos_netdev() {
   ask "ethtool-priv-flags $net" ethtool --show-priv-flags "$net"
   ask "ethtool-pfc-tout $net" ethtool --get-tunable "$net" pfc-prevention-tout
   qos_counters "$net"
-  keep "/proc/net/vlan/$net" "$dir/qos/trust" "$dir"/ecn/roce_{np,rp}/enable/[0-7] "$dir"/ecn/roce_{np,rp}/*
+  keep "/proc/net/vlan/$net" "$dir"/{mtu,speed} "$dir/qos/trust" "$dir"/ecn/roce_{np,rp}/enable/[0-7] "$dir"/ecn/roce_{np,rp}/*
   case ${driver##*/} in
     mlx5_core)
       ask "mlnx_qos $net" mlnx_qos -i "$net"
       keep "/sys/kernel/debug/mlx5/${pci##*/}"/cc_params/*
       ;;
-    bnxt_en) ask "niccli-qos $net" niccli -dev "${pci##*/}" getqos ;;
+    bnxt_en)
+      ask "niccli-qos $net" niccli -dev "${pci##*/}" getqos
+      keep "/sys/kernel/debug/bnxt_re/${pci##*/}"/cc_config/*
+      ;;
   esac
 }
 
@@ -63,6 +66,7 @@ gather_qos() {
   done
   for name in "${NETDEVS[@]}"; do keep "/proc/net/vlan/$name"; done
   for name in "${RDMA[@]}"; do qos_rdma "$name"; done
+  keep /sys/module/irdma/parameters/dcqcn_*
   # whether rdma_cm is there at all, as a module or by its device: before that, its default cannot have been set
   keep /sys/module/rdma_cm/initstate
   keep_link /sys/class/misc/rdma_cm

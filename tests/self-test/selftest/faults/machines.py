@@ -86,6 +86,22 @@ FAULTS = (
         word=INCONCLUSIVE,
     ),
     on_beta(
+        "tuned-drift",
+        "machine-tuned-settings/beta",
+        "a host whose settings are no longer those of tuned's profile",
+        put(
+            "commands.tuned-verify",
+            {
+                "argv": ["tuned-adm", "verify"],
+                "exit": 1,
+                "stdout": "Verification failed, current system settings differ from the preset "
+                "profile.",
+                "stderr": "",
+            },
+        ),
+        word=PASS,
+    ),
+    on_beta(
         "no-ibv-devinfo",
         "nic-path-mtu/beta/mlx5_0",
         "a card without ibv_devinfo, which reads its path MTU",
