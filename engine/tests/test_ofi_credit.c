@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: a sender of message rates posts before it sleeps when more receives were lent, and a target says why its
- * credits fail.
+ * Purpose: a sender of message rates posts before it sleeps when more receives were lent, and refuses what cannot have
+ * been lent; a target says why its credits fail.
  * Over a libfabric whose completions a test writes down: no proof of any provider.
  */
 #include <arpa/inet.h>
@@ -142,6 +142,25 @@ static void test_a_credit_is_used_before_sleeping(void **state) {
 	assert_int_equal(fabric.slept, 2);
 }
 
+/* It only ever grows, by no more than there are receives. */
+static void test_an_impossible_credit_is_refused(void **state) {
+	static const uint32_t lent[] = { 0, LENT - 1, LENT, 2 * LENT + 1, UINT32_MAX };
+	struct completion c[DEPTH];
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(lent); i++) {
+		const uint32_t word = htonl(lent[i]);
+
+		open_end(ROLE_CLIENT);
+		memcpy(fabric.receives[0].buffer, &word, sizeof(word));
+		fabric.done[fabric.n++] = fabric.receives[0].context;
+		assert_int_equal(ofi_poll(&session.session, c, DEPTH), -EPROTO);
+		assert_int_equal(failure_code(), EXIT_PEER);
+		assert_non_null(strstr(failure_text(), "lent an impossible number of receives"));
+		assert_int_equal(close_end(state), 0);
+	}
+}
+
 /* The target takes as many messages as make it tell of new receives. */
 static int take_a_part(void) {
 	struct completion c[DEPTH];
@@ -179,6 +198,7 @@ static void test_a_credit_that_is_refused_says_why(void **state) {
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_a_credit_is_used_before_sleeping, close_end),
+		cmocka_unit_test(test_an_impossible_credit_is_refused),
 		cmocka_unit_test_teardown(test_a_credit_that_fails_says_why, close_end),
 		cmocka_unit_test_teardown(test_a_credit_that_is_refused_says_why, close_end),
 	};

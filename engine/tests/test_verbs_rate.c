@@ -233,6 +233,33 @@ static void test_a_credit_is_used_before_sleeping(void **state) {
 	}
 }
 
+/* A credit only ever grows, by no more than there are receives: 128 of each queue pair. */
+static void test_an_impossible_credit_is_refused(void **state) {
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		uint32_t lent;
+	} bad[] = {
+		{ IBV_WR_SEND, 129 }, { IBV_WR_SEND_WITH_IMM, 0 }, { IBV_WR_SEND_WITH_IMM, 127 },
+		{ IBV_WR_SEND_WITH_IMM, 128 }, { IBV_WR_SEND_WITH_IMM, 257 }, { IBV_WR_SEND_WITH_IMM, UINT32_MAX },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+		struct ibv_send_wr *failed, wr = { .opcode = bad[i].opcode, .send_flags = IBV_SEND_SIGNALED,
+						   .imm_data = htonl(bad[i].lent) };
+		struct job job = rate_job(OP_SEND, 8);
+		struct completion c[RUN_COMPLETIONS];
+
+		assert_int_equal(setup(state), 0);
+		open_rate(&job, true);
+		assert_int_equal(ibv_post_send(verbs_session(pair.ends[ROLE_SERVER].session)->queues[0].qp, &wr,
+					       &failed), 0);
+		assert_int_equal(pair.backend->poll(sessions[0], c, RUN_COMPLETIONS), -EPROTO);
+		assert_int_equal(failure_code(), EXIT_PEER);
+		assert_non_null(strstr(failure_text(), "lent an impossible number of receives"));
+		close_rate();
+	}
+}
+
 static void test_messages_before_a_failure_are_counted(void **state) {
 	for (int wr = 0; wr < 2; wr++) {
 		struct job job = rate_job(OP_WRITE, 200);
@@ -269,6 +296,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_messages_use_all_places, setup),
 		cmocka_unit_test_setup(test_sends_wait_for_credits, setup),
 		cmocka_unit_test_setup(test_a_credit_is_used_before_sleeping, setup),
+		cmocka_unit_test_setup(test_an_impossible_credit_is_refused, setup),
 		cmocka_unit_test_setup(test_messages_before_a_failure_are_counted, setup),
 		cmocka_unit_test_setup(test_inline_is_what_the_messages_have, setup),
 	};
