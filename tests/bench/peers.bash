@@ -86,6 +86,24 @@ perch_bw() {
   client "$PERCH" bw 127.0.0.1 --port "$PORT" --backend "$1" --op send --size "$3" --duration "${4}s" --completion "$5" --json | jq -e '.bandwidth.gbit_s'
 }
 
+# bw_of BACKEND PROVIDER SIZE COUNT MODE OPTION...: Gb/s of writes, or over tcp of sends
+bw_of() {
+  local -a provider=(--op send)
+  [[ -n $2 && $2 != " " ]] && provider=(--provider "$2" --op write)
+  client "$PERCH" bw 127.0.0.1 --port "$PORT" --backend "$1" "${provider[@]}" --size "$3" --iterations "$4" --warmup 10 \
+    --completion "$5" --clock "$CLOCK" --json "${@:6}" | jq -e '.bandwidth.gbit_s'
+}
+
+# perch_bw_verified BACKEND PROVIDER SIZE COUNT MODE: every byte is filled and checked
+perch_bw_verified() {
+  bw_of "$@" --verify
+}
+
+# perch_bw_half ...: half of what goes without
+perch_bw_half() {
+  bw_of "$@" | jq -e '. / 2'
+}
+
 # iperf3_bw _ _ SIZE SECONDS _: Gb/s as the receiver counted
 iperf3_bw() {
   start_server iperf3 -s -1 -B 127.0.0.1 -p "$PEER_PORT"
@@ -109,7 +127,11 @@ perch_transfers() {
   engine_transfer "$1" "$2" --size "$3" --iterations "$4" --completion "$5" --batch "$6" | jq -e '.bandwidth.messages_per_s'
 }
 
-# perch_alone_x5 ... : five times as many as go one by one
+# perch_alone_x3, perch_alone_x5 ...: so many times as many as go one by one
+perch_alone_x3() {
+  engine_transfer "$1" "$2" --size "$3" --iterations "$(($4 * 4))" --completion "$5" | jq -e '.bandwidth.messages_per_s * 3'
+}
+
 perch_alone_x5() {
   engine_transfer "$1" "$2" --size "$3" --iterations "$(($4 * 4))" --completion "$5" | jq -e '.bandwidth.messages_per_s * 5'
 }

@@ -140,6 +140,23 @@ perch_verbs_bw_one() {
   perch_verbs bw --outstanding 1 | jq -e '.bandwidth.gbit_s'
 }
 
+# perch_verbs_rate ...: messages a second, in lists of the column `moderation` of which the last asks for a completion
+perch_verbs_rate() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  amount=$((amount * queue_pairs))
+  perch_verbs rate --queue-pairs "$queue_pairs" --outstanding "$outstanding" --batch "$moderation" --cq-moderation "$moderation" |
+    jq -e '.message_rate.mmsg_s * 1e6'
+}
+
+perftest_rate() {
+  local size amount waiting op outstanding moderation inline queue_pairs
+  settings "$ONE_CPU" "$@"
+  # bytes iterations peak average message-rate in millions a second
+  perftest "ib_${op}_bw" --qp "$queue_pairs" --tx-depth "$outstanding" --post_list "$moderation" --cq-mod "$moderation" |
+    awk '{ printf "%.1f\n", $5 * 1e6 }'
+}
+
 # A list, whose last request alone asks for a completion, and no other before that has come: what a batch is.
 perftest_list() {
   local size amount waiting op outstanding moderation inline queue_pairs
