@@ -504,6 +504,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {
 
 		if (d->ports[a->ah_attr.port_num - 1].link_layer == IBV_LINK_LAYER_ETHERNET && !a->ah_attr.is_global)
 			fake_violation("RoCE without a global route header");
+		if (d->ports[a->ah_attr.port_num - 1].flags & IBV_QPF_GRH_REQUIRED && !a->ah_attr.is_global)
+			fake_violation("no global route header, which the port requires");
 		if (a->path_mtu < IBV_MTU_256 || a->path_mtu > d->ports[a->ah_attr.port_num - 1].active_mtu)
 			return EINVAL;
 		q->destination = a->dest_qp_num;

@@ -4,6 +4,7 @@
  * would be found, and abort where calls come out of order. None of this says anything about a GPU.
  */
 #include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -143,6 +144,26 @@ static void test_two_runtimes_at_once(void **state) {
 	arena_gpu_name(&a, name, sizeof(name));
 	assert_string_equal(name, "sim_rocm0, sim_ze0");
 	arena_close(&a);
+}
+
+static void *copy_out(void *arena) {
+	return arena_pull_rx(arena, 1, 4096) == 0 ? arena : NULL;
+}
+
+/* As a transfer's workers do: a context is current in one thread only, and the double ends who forgets that. */
+static void test_copies_in_another_thread(void **state) {
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+		struct arena a;
+		pthread_t thread;
+		void *copied = NULL;
+
+		assert_int_equal(open_both(&a, types[i], types[i]), 0);
+		assert_int_equal(pthread_create(&thread, NULL, copy_out, &a), 0);
+		assert_int_equal(pthread_join(thread, &copied), 0);
+		assert_ptr_equal(copied, &a);
+		arena_close(&a);
+	}
 }
 
 static void test_second_gpu(void **state) {
@@ -376,6 +397,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_setup(test_fresh_memory_is_clear, reset),
 		cmocka_unit_test_setup(test_halves_of_two_kinds, reset),
 		cmocka_unit_test_setup(test_two_runtimes_at_once, reset),
+		cmocka_unit_test_setup(test_copies_in_another_thread, reset),
 		cmocka_unit_test_setup(test_second_gpu, reset),
 		cmocka_unit_test_setup(test_no_such_gpu, reset),
 		cmocka_unit_test_setup_teardown(test_out_of_memory, reset, reset),

@@ -153,6 +153,13 @@ static void test_infiniband_needs_no_gid(void **state) {
 	assert_true(device.use_grh && !device.is_roce);
 	assert_string_equal(device.address, "fe80::17");
 	verbs_device_close(&device);
+	job.verbs.gid_index = -1; /* the port asks: it shares its LID with others */
+	d->ports[0].flags = IBV_QPF_GRH_REQUIRED;
+	assert_int_equal(open_as(&job, "10.0.0.1"), 0);
+	assert_true(device.use_grh && !device.is_roce);
+	assert_int_equal(device.gid_index, 0);
+	verbs_device_close(&device);
+	d->ports[0].flags = 0;
 	/* A RoCE port whose address reaches the peer is the better answer; one that does not is none. */
 	job.verbs.gid_index = -1;
 	d = fake_add("roce0");
@@ -266,9 +273,9 @@ static void test_transports(void **state) {
 	d->device.transport_type = IBV_TRANSPORT_UNSPECIFIED;
 	refused(&job, "d0 is neither an InfiniBand nor a RoCE device");
 	d->device.transport_type = IBV_TRANSPORT_IWARP;
-	refused(&job, "d0 is an iWARP device, which only the connection manager can connect: give --rdma-cm");
+	refused(&job, "d0 is an iWARP device, which perch cannot use");
 	job.verbs.rdma_cm = true;
-	chosen(&job, "10.0.0.1", "d0", 1, 0);
+	refused(&job, "d0 is an iWARP device, which perch cannot use");
 }
 
 static double rate_of(const char *root, uint8_t layer, uint8_t speed, uint8_t width) {

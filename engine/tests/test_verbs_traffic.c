@@ -358,6 +358,15 @@ static void test_infiniband_by_lid(void **state) {
 	(void) copy_string(job.device, sizeof(job.device), "left0");
 	(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
 	check_stream(&job, 50);
+	/* One port requires GIDs: both ends then use them, not one of them alone. */
+	fake_set_gid(&fake.devices[0], 1, 0, "fe80::1", IBV_GID_TYPE_IB, NULL);
+	fake_set_gid(&fake.devices[1], 1, 0, "fe80::2", IBV_GID_TYPE_IB, NULL);
+	fake.devices[1].ports[0].flags = IBV_QPF_GRH_REQUIRED;
+	check_stream(&job, 50);
+	assert_int_equal(verbs_pair_open(&pair, &job), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(((struct verbs_session *) pair.ends[i].session)->device.use_grh);
+	close_pair();
 	fake.devices[0].ports[0].link_layer = IBV_LINK_LAYER_ETHERNET; /* two fabrics */
 	assert_true(verbs_pair_open(&pair, &job) < 0);
 	assert_int_equal(failure_code(), EXIT_PEER);

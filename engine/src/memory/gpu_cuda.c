@@ -81,9 +81,12 @@ static struct cuda_gpu *cuda_gpu(struct gpu *g) {
 	return (struct cuda_gpu *) g;
 }
 
-/* Calls work on the GPU whose context is current; transmit and receive memory may lie in two. */
+/*
+ * Calls work on the GPU whose context is current in this thread (CUDA Driver API, "Context Management");
+ * transmit and receive memory may lie in two.
+ */
 static CUresult use(struct gpu *g) {
-	static CUcontext current;
+	static _Thread_local CUcontext current;
 	CUcontext wanted = cuda_gpu(g)->context;
 	CUresult e;
 

@@ -21,7 +21,7 @@ typedef unsigned long long pointer;
 
 const char fake_runtime[] = "CUDA";
 static unsigned retained[DEVICES_MAX];
-static int current = -1;        /* device whose context is current */
+static _Thread_local int current = -1;  /* device whose context is current in this thread */
 
 #define API __attribute__((visibility("default")))
 

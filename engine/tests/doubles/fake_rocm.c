@@ -15,7 +15,7 @@ enum {
 };
 
 const char fake_runtime[] = "HIP";
-static int current = -1;
+static _Thread_local int current = -1;    /* as of CUDA: of this thread */
 
 #define API __attribute__((visibility("default")))
 

@@ -18,7 +18,6 @@ struct wanted {
 	uint32_t pkey;                  /* 0: any */
 	const struct sockaddr_storage *local;
 	char netdev[IF_NAMESIZE];       /* that reaches the peer; empty: unknown */
-	bool rdma_cm;
 	uint32_t flows;                 /* of the job, through the port */
 };
 
@@ -158,8 +157,21 @@ static bool choose_gid(struct candidate *c, const struct wanted *w) {
 		return unfit(c, n, "%s port %u: cannot read the GID table: %s", d->name, d->port, strerror(-n));
 	if (w->gid_index >= 0)
 		return use_named_gid(c, w, gids, n);
+	if (!d->is_roce && d->port_attr.flags & IBV_QPF_GRH_REQUIRED) {
+		/* A virtual function that shares its port's LID: only a GID tells it from the others (ibv_query_port(3)). */
+		if (n == 0)
+			return unfit(c, -ENOENT, "%s port %u requires a GID and has none; is a subnet manager running?",
+				     d->name, d->port);
+		(void) take_gid(c, &gids[0]);
+		(void) snprintf(d->why, sizeof(d->why), "the port requires a GID; %d is its first", d->gid_index);
+		c->rank = verbs_sysfs_has_netdev(d->name, w->netdev) ? RANK_LID_NETDEV : RANK_LID;
+		return true;
+	}
 	if (!d->is_roce) {
 		d->gid_index = -1;
+		d->first_gid = n > 0 ? gids[0].index : -1;
+		if (n > 0)
+			d->gid = gids[0].gid;
 		(void) snprintf(d->address, sizeof(d->address), "lid %u", d->port_attr.lid);
 		(void) snprintf(d->why, sizeof(d->why), "InfiniBand reaches LID %u without a GID", d->port_attr.lid);
 		c->rank = verbs_sysfs_has_netdev(d->name, w->netdev) ? RANK_LID_NETDEV : RANK_LID;
@@ -239,13 +251,13 @@ static bool consider_port(struct candidate *c, const struct wanted *w) {
 }
 
 /* Not all that libibverbs lists can be a queue pair's end. */
-static bool check_transport(struct candidate *c, const struct ibv_device *device, const struct wanted *w) {
-	if (device->transport_type == IBV_TRANSPORT_IB || (device->transport_type == IBV_TRANSPORT_IWARP && w->rdma_cm))
+static bool check_transport(struct candidate *c, const struct ibv_device *device) {
+	if (device->transport_type == IBV_TRANSPORT_IB)
 		return true;
+	/* Its connections begin in the kernel, and a read's sink there must be open to writes (RFC 5040, 5.1). */
 	if (device->transport_type == IBV_TRANSPORT_IWARP)
-		return unfit(c, -EOPNOTSUPP,
-			     "%s is an iWARP device, which only the connection manager can connect: give --rdma-cm",
-			     c->device.name);
+		return unfit(c, -EOPNOTSUPP, "%s is an iWARP device, which perch cannot use; if it has a RoCE mode, "
+			     "switch to that, else --backend tcp measures its path", c->device.name);
 	return unfit(c, -EOPNOTSUPP,
 		     "%s is neither an InfiniBand nor a RoCE device; --backend ofi may have a provider for it",
 		     c->device.name);
@@ -280,7 +292,7 @@ static void consider_device(struct ibv_device *device, const struct wanted *w, s
 
 	*ret = (struct candidate) { .rank = 0 };
 	(void) snprintf(c.device.name, sizeof(c.device.name), "%s", ibv_get_device_name(device));
-	if (!check_transport(&c, device, w) || !open_device(&c, device)) {
+	if (!check_transport(&c, device) || !open_device(&c, device)) {
 		*ret = c;
 		return;
 	}
@@ -361,7 +373,6 @@ static int find_device(const struct open_arguments *a, struct candidate *ret) {
 		.gid_index = server ? j->verbs.server_gid_index : j->verbs.gid_index,
 		.local = a->local,
 		.pkey = j->verbs.pkey,
-		.rdma_cm = j->verbs.rdma_cm,
 		.flows = job_flows(j),
 	};
 	struct ibv_device **list;

@@ -21,10 +21,11 @@ struct verbs_device {
 	uint8_t port;                   /* from 1 */
 	struct ibv_port_attr port_attr;
 	int gid_index;                  /* -1: none is needed (InfiniBand by LID) */
-	union ibv_gid gid;              /* all zero where gid_index is -1 */
+	union ibv_gid gid;              /* all zero where gid_index is -1, and first_gid, too */
 	uint16_t pkey, pkey_index;      /* the partition, and its place in the port's table */
 	bool is_roce;
-	bool use_grh;                   /* RoCE always; InfiniBand only where --gid-index was given */
+	bool use_grh;                   /* RoCE always; InfiniBand where --gid-index, a port or the peer requires it */
+	int first_gid;                  /* InfiniBand: for a peer that requires it; -1: none */
 	char name[JOB_NAME_MAX];
 	char netdev[IF_NAMESIZE];       /* the interface of the GID; empty: unknown, or InfiniBand without one */
 	char address[INET6_ADDRSTRLEN]; /* the GID as text: 10.0.0.1, fe80::1; InfiniBand without a GID: "lid 5" */

@@ -34,6 +34,7 @@ struct wire_address {
 	uint16_t pkey;                  /* its partition key; 0: none */
 	uint8_t gid[16];
 	uint8_t cm_address[16];
+	uint8_t use_grh;
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct wire_address) + NUMBER_BYTES * JOB_QUEUE_PAIRS_MAX <= ADDRESS_MAX,
@@ -141,6 +142,7 @@ int verbs_address_write(const struct verbs_session *v, struct address *ret) {
 		.port = v->device.port,
 		.pkey = htobe16(v->device.pkey),
 		.layer = v->device.port_attr.link_layer,
+		.use_grh = v->device.use_grh,
 		.read_depth = (uint8_t) MIN(v->device.attr.max_qp_rd_atom, UINT8_MAX),
 	};
 	uint8_t *p = ret->bytes + sizeof(w);
@@ -222,6 +224,21 @@ static int check_partition(const struct verbs_session *v, uint16_t theirs) {
 	return 0;
 }
 
+/* On InfiniBand both ends have a global route header, or neither. */
+static int share_route(struct verbs_session *v, bool peer_uses_grh) {
+	static const union ibv_gid none;
+	struct verbs_device *d = &v->device;
+
+	if (peer_uses_grh && !d->use_grh && d->first_gid >= 0) {
+		d->use_grh = true;
+		d->gid_index = d->first_gid;
+	}
+	if ((d->use_grh || peer_uses_grh) && (!d->use_grh || memcmp(&v->remote_gid, &none, sizeof(none)) == 0))
+		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one end requires GIDs and the other port has none; "
+			       "is a subnet manager running?", d->name);
+	return 0;
+}
+
 int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	const uint8_t *p = peer->bytes + sizeof(struct wire_address);
 	struct wire_address w;
@@ -256,6 +273,9 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	v->remote_lid = be16toh(w.lid);
 	v->remote_port = w.port;
 	memcpy(v->remote_gid.raw, w.gid, sizeof(w.gid));
+	r = share_route(v, w.use_grh);
+	if (r < 0)
+		return r;
 	/* RoCE v2 puts GIDs into IP headers: there is no packet from IPv4 to IPv6, and drivers only say EINVAL. */
 	if (v->device.is_roce && verbs_gid_is_ipv4(&v->device.gid) != verbs_gid_is_ipv4(&v->remote_gid)) {
 		char theirs[INET6_ADDRSTRLEN];
