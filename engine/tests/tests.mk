@@ -50,6 +50,10 @@ $(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(B
 	$(Q)mkdir -p $(@D)
 	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
 
+# For tests/bench/run: optimised as the program is.
+$(BUILD)/own_cost: ../tests/bench/own_cost.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags
+	$(Q)$(CC) $(ALL_CFLAGS) $(HARDENING) $(LDFLAGS) $(filter-out %/flags,$^) $(LIBS) -o $@
+
 # Test doubles of the GPU runtimes, under the names that the real ones have; never sanitized, as those are not.
 DOUBLES := $(addprefix $(BUILD)/doubles/,libcuda.so.1 libamdhip64.so libhsa-runtime64.so.1 libze_loader.so.1)
 

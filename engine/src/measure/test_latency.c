@@ -12,9 +12,9 @@
 /* Two places at a time, so that an answer may still be in one while the next is lent. */
 enum { LATENCY_WINDOW = 2 };
 
-/* Places are taken in turn: two, or with --footprint some other power of two. Message i has i & mask. */
-static inline uint32_t slot_mask(const struct run *r) {
-	return r->arena.slots - 1;
+/* Places are taken in turn: two, or with --footprint some other power of two. */
+static inline uint32_t slot_of(const struct run *r, uint64_t message) {
+	return (uint32_t) message & (r->arena.slots - 1);
 }
 
 /* The backend is full: takes what is complete. Apart from post(), whose path it would lengthen for every message. */
@@ -121,7 +121,6 @@ static int verify_exchange(struct run *r, uint32_t sent, uint32_t received, uint
 static int client_loop(struct run *r) {
 	const bool verify = r->job->verify;
 	const uint64_t count = r->phase.count ? r->phase.count : UINT64_MAX;
-	const uint32_t mask = slot_mask(r);
 	struct work w = { .op = r->job->op, .size = r->phase.size, .notify = r->phase.half_round_trip,
 			  .operand = atomic_bits(r->job->atomic_type, 1) };
 	struct histogram *h = r->interval;
@@ -135,7 +134,7 @@ static int client_loop(struct run *r) {
 	uint64_t *const samples = r->outcome.samples;
 	t0 = clock_ticks(&r->clock);
 	for (i = 0; i < count; i++) {
-		w.slot = (uint32_t) i & mask;
+		w.slot = slot_of(r, i);
 		e = take_slot(r, w.slot);
 		if (e < 0)
 			return e;
@@ -171,7 +170,10 @@ static int client_loop(struct run *r) {
 		 * Waiting for its turn is not half of anything: it counts whole,
 		 * also where the sum is halved at output.
 		 */
-		uint64_t ns = clock_ns(&r->clock, t1 - t0 + late * (r->phase.half_round_trip ? 2 : 1));
+		uint64_t ticks = t1 - t0;
+		if (apart)
+			ticks += r->phase.half_round_trip ? 2 * late : late;
+		uint64_t ns = clock_ns(&r->clock, ticks);
 		histogram_record(h, ns);
 		r->outcome.messages = i + 1;
 		/*
@@ -219,7 +221,7 @@ int latency_client(struct run *r) {
 
 /* Answers message `i`, which came in `slot`; the answer carries the same pattern. */
 static int answer(struct run *r, uint32_t slot, uint64_t i) {
-	struct work w = { .op = r->job->op, .slot = (uint32_t) i & slot_mask(r), .size = r->phase.size,
+	struct work w = { .op = r->job->op, .slot = slot_of(r, i), .size = r->phase.size,
 			  .notify = op_is_write(r->job->op) };
 	bool pending = false;
 	int e;
