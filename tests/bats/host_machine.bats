@@ -15,15 +15,15 @@ teardown() { common_teardown; }
 
 # judge FILE [JQ-OF-THE-DOCUMENT [JQ-OF-THE-HOST]]: its findings, in findings.json
 judge() {
-  jq --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" 'import "hosts/machine" as m;
-    ($host + {$wanted} | '"${3:-.}"') as $host | '"${2:-.}"' | [m::findings($host)]' "$1" >findings.json
+  jq --argjson host "$HOST" --argjson wanted "$WANTED" -f "$(rules 'import "hosts/machine" as m;
+    ($host + {$wanted} | '"${3:-.}"') as $host | '"${2:-.}"' | [m::findings($host)]')" "$1" >findings.json
 }
 
 status_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .status] | unique | join("+")' findings.json; }
 found_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .found] | first' findings.json; }
 
 # cases FILE: lines "ID = STATUS = JQ-EDIT", each of them: with that edit alone the finding has that status. One jq for all, as
-# it takes a second to read its modules.
+# it takes long to compile its modules.
 cases() {
   local id status edit
   {
@@ -34,7 +34,7 @@ cases() {
       [ -z "$id" ] || printf ',\n($doc | (%s) | is("%s"; "%s"; %s))' "$edit" "${id// /}" "${status// /}" "$(jq -n --arg e "$edit" '$e')"
     done
   } >cases.jq
-  run jq -r --argjson host "$HOST" --argjson wanted "$WANTED" -L "$TOP/reports/jq" -f cases.jq "$1"
+  run jq -r --argjson host "$HOST" --argjson wanted "$WANTED" -f "$(rules "$(<cases.jq)")" "$1"
   assert_success
   assert_output ""
 }
@@ -105,13 +105,13 @@ CASES
 }
 
 @test "a login's limit is pam_limits': the closest domain's last line, and nothing of groups and all for root" {
-  run jq -n -r -L "$TOP/reports/jq" 'import "hosts/machine_memory" as m;
+  run jq -n -r -f "$(rules 'import "hosts/machine_memory" as m;
     def of($user; $conf; $d): {files: {"/etc/security/limits.conf": $conf, "/etc/security/limits.d/90-rdma.conf": $d}} | m::login_limit(.; $user; [$user, "rdma"]) // "none";
     of("perch"; "* soft memlock 64"; ""), of("perch"; "* soft memlock 64"; "* - memlock unlimited"),
     of("perch"; "@rdma soft memlock 128\n* soft memlock unlimited"; ""), of("perch"; "@rdma soft memlock 128"; "* soft memlock unlimited"),
     of("perch"; "@other soft memlock 128\nperch - memlock 32 # small"; "@rdma soft memlock -1"),
     of("root"; "* - memlock unlimited\n@rdma - memlock unlimited"; ""), of("root"; "root - memlock infinity"; ""),
-    of("perch"; "#* soft memlock 64\n* hard memlock 64\n* soft nofile 64"; ""), of("perch"; "* soft memlock 64\n* soft memlock 65"; "")'
+    of("perch"; "#* soft memlock 64\n* hard memlock 64\n* soft nofile 64"; ""), of("perch"; "* soft memlock 64\n* soft memlock 65"; "")')"
   assert_output $'64\nunlimited\n128\n128\n32\nnone\nunlimited\nnone\n65'
 }
 
@@ -225,7 +225,7 @@ clock = bad = .commands.chrony.exit = null | .commands.timedatectl.stdout |= sub
 clock = unknown = .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1
 clock = ok = .commands.chrony.stdout = "506 Cannot talk to daemon"
 CASES
-  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "hosts/machine" as m;
+  run jq -n -c --slurpfile raw "$FIXTURES/machine-amd.json" -f "$(rules 'import "hosts/machine" as m;
     def at($name; $off; $kept): {host: {name: $name, wanted: {}}, raw: ($raw[0] | .commands.clock.stdout = (1795262398.5 + $off | tostring)
       | if $kept then . else .commands.chrony.exit = 1 | .commands.timedatectl.exit = 1 end)};
     def told(hosts): [m::between([hosts]) | select(.id == "machine-clock-skew") | [.host, .status, .found]];
@@ -234,7 +234,7 @@ CASES
     told(at("a"; 0; false), at("b"; 3600; false)),
     # a slow connection looks like a clock that is ahead, unless somebody keeps the clock
     told(at("a"; 0; false), at("b"; 5; false)), told(at("a"; 0; false), at("b"; 5; true)),
-    told(at("a"; 0; true), (at("b"; 0; true) | .raw.files.PERCH_ASKED = "now")), told(at("a"; 99; true))'
+    told(at("a"; 0; true), (at("b"; 0; true) | .raw.files.PERCH_ASKED = "now")), told(at("a"; 99; true))')"
   assert_output '[[null,"ok","at most 0.250 s from the median"]]
 [["c","bad","40.0 s behind the median of 3 hosts and the controller"]]
 [["b","bad","3,600 s ahead of the median of 2 hosts and the controller"]]
@@ -341,14 +341,14 @@ CASES
 }
 
 @test "neighbour tables are large enough for all hosts and rails of a fabric" {
-  run jq -n -c -L "$TOP/reports/jq" --slurpfile raw "$FIXTURES/machine-amd.json" 'import "hosts/machine" as m;
+  run jq -n -c --slurpfile raw "$FIXTURES/machine-amd.json" -f "$(rules 'import "hosts/machine" as m;
     def of($n; $rails; $v4; $v6): [range($n) | {host: {name: "h\(.)", fabric: "roce", wanted: {}, devices: [range($rails) | {name: "mlx5_\(.)"}]},
       raw: ($raw[0] | .files["/proc/sys/net/ipv4/neigh/default/gc_thresh3"] = $v4 | .files["/proc/sys/net/ipv6/neigh/default/gc_thresh3"] = $v6)}];
     def told(hosts): [m::between(hosts) | select(.id == "machine-neighbours") | [.status, .severity, .found, .wanted]] | unique;
     told(of(64; 8; "1024"; "1024")), told(of(65; 8; "1024"; "1024")), told(of(501; 2; "4096"; "2003")), told(of(501; 2; "2004"; "2004")),
     told(of(2; 1; null; "1024")), told(of(2; 1; "1024"; null)), told(of(2; 0; "3"; "4")), told(of(1; 8; "1"; "1")),
     told(of(501; 2; "4096"; "2003") | map(.raw.files["/sys/class/infiniband/mlx5_0/ports/1/gids/3"] = "fd00:0000:0000:0000:0000:0000:0000:0001")),
-    told(of(501; 2; "5"; "5") | map(.host.fabric = "infiniband"))'
+    told(of(501; 2; "5"; "5") | map(.host.fabric = "infiniband"))')"
   assert_output '[["ok","advisory","IPv4 1,024, IPv6 1,024","at least 1,024: twice 64 hosts x 8 rails"]]
 [["bad","advisory","IPv4 1,024, IPv6 1,024","at least 1,040: twice 65 hosts x 8 rails"]]
 [["bad","advisory","IPv4 4,096, IPv6 2,003","at least 2,004: twice 501 hosts x 2 rails"]]

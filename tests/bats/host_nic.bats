@@ -9,21 +9,26 @@ setup_file() {
   for name in nic-mlx5 nic-mlx5-infiniband nic-bnxt nic-irdma nic-rxe; do
     jq --arg name "$name" '{($name): .}' "$TOP/tests/fixtures/hosts/$name.json"
   done | jq -s add >"$BATS_FILE_TMPDIR/fixtures.json"
+  # all topics by one jq, which takes longer to compile the rules than to apply them
+  # shellcheck disable=SC2016  # jq's own variables
+  with_cases '$cases[0] | group_by(.topic)[] | .[0].topic as $topic | (.[] | misses($f)), "\(length) cases" | [$topic, .] | tojson' \
+    >"$BATS_FILE_TMPDIR/topics.jsonl"
 }
 
 setup() { common_setup; }
 teardown() { common_teardown; }
 
-# with_cases PROGRAM [JQ-OPTION...]: a jq program that knows nic_cases.jq as n and the fixtures as $f
+# with_cases PROGRAM: a jq program that begins with nic_cases.jq, and knows the fixtures as $f
 with_cases() {
-  jq -n -r -L "$TOP/reports/jq" -L "$TOP/tests/jq" --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" \
-    --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" "${@:2}" "import \"nic_cases\" as n; \$fixtures[0] as \$f | $1"
+  # shellcheck disable=SC2016  # jq's own variables
+  jq -n -r --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" \
+    -f "$(rules "$(<"$TOP/tests/jq/nic_cases.jq") \$fixtures[0] as \$f | $1")"
 }
 
 # topic NAME COUNT: all its cases are as expected, and there are as many
 topic() {
-  # shellcheck disable=SC2016  # jq's own variables
-  run with_cases '[$cases[0][] | select(.topic == $topic)] | (.[] | n::misses($f)), "\(length) cases"' --arg topic "$1"
+  # shellcheck disable=SC2016
+  run jq -r --arg topic "$1" 'select(.[0] == $topic)[1]' "$BATS_FILE_TMPDIR/topics.jsonl"
   assert_output "$2 cases"
 }
 
@@ -46,7 +51,7 @@ topic() {
 @test "the driver: firmware, rings, coalescing and offloads" { topic driver 16; }
 
 @test "nothing bad is found on the hosts as they are, and every finding says all that a reader needs" {
-  run with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of))[]
+  run with_cases 'hosts | keys_unsorted[] as $of | judged($f[$of]; subject($of))[]
     | select(.status == "bad" or (.why // "") == "" or (.remedy // "" | test("^$|\\.$")) or (.source // "") == "" or (.found // "") == ""
              or (.severity | IN("required", "advisory") | not) or (.status | IN("ok", "unknown", "not_applicable", "info") | not)
              or (.value | type | IN("string", "number", "null") | not) or (keys | length) != 10)
@@ -55,7 +60,7 @@ topic() {
 }
 
 @test "what comes out of each maker's card, as a whole" {
-  with_cases 'n::hosts | keys_unsorted[] as $of | n::judged($f[$of]; n::subject($of)) | group_by(.status)
+  with_cases 'hosts | keys_unsorted[] as $of | judged($f[$of]; subject($of)) | group_by(.status)
     | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
   run cat whole.txt
   assert_line "nic-mlx5: 26 info, 4 not_applicable, 27 ok"
@@ -66,19 +71,19 @@ topic() {
 }
 
 @test "nonsense in every file and answer is never taken for well" {
-  run with_cases 'n::believed($f)'
+  run with_cases 'believed($f)'
   assert_output ""
 }
 
 @test "a document of the wrong types is judged without a word from jq" {
   run with_cases '$f["nic-mlx5"] | (.links |= map_values(7)), (.commands |= map_values(7)), (.commands = {}), (.files = {}), (.links = {})
-    | [n::judged(.; n::subject("nic-mlx5"))[] | .status] | length > 0'
+    | [judged(.; subject("nic-mlx5"))[] | .status] | length > 0'
   assert_output "$(printf 'true\n%.0s' 1 2 3 4 5)"
 }
 
 @test "two hosts, each with addresses of its own: nothing is doubled, the MTUs agree" {
   # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, n::second($raw; {})]) | group_by(.id)[] | "\(.[0].id) \(map(.status)) \(map(.host) | unique | length): \(.[0].found)"'
+  run with_cases '$f["nic-mlx5"] as $raw | between([$raw, second($raw; {})]) | group_by(.id)[] | "\(.[0].id) \(map(.status)) \(map(.host) | unique | length): \(.[0].found)"'
   assert_output 'nic-duplicate-address ["ok","ok"] 2: each address is used once
 nic-duplicate-gid ["ok","ok"] 2: each GID is used once
 nic-duplicate-mac ["ok","ok"] 2: each MAC is used once
@@ -89,7 +94,7 @@ nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
 
 @test "a cloned host: address, MAC and GIDs are doubled, and both are blamed" {
   # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | n::between([$raw, $raw])[] | select(.status == "bad" and .severity == "required") | "\(.id) \(.host) \(.device): \(.found)"'
+  run with_cases '$f["nic-mlx5"] as $raw | between([$raw, $raw])[] | select(.status == "bad" and .severity == "required") | "\(.id) \(.host) \(.device): \(.found)"'
   assert_line "nic-duplicate-address host0 enp129s0f0np0: 192.0.2.1 is also on host1 enp129s0f0np0"
   assert_line "nic-duplicate-address host1 enp129s0f0np0: 192.0.2.1 is also on host0 enp129s0f0np0"
   assert_line "nic-duplicate-mac host1 enp129s0f0np0: 08:c0:eb:f0:28:b2 is also on host0 enp129s0f0np0"
@@ -99,8 +104,8 @@ nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
 @test "MTUs that differ: one host against the others is blamed, of two both are" {
   # shellcheck disable=SC2016
   run with_cases '$f["nic-mlx5"] as $raw | {files: {"/sys/class/net/enp129s0f0np0/mtu": "1500"}} as $small
-    | ([$raw, n::second($raw; {}), n::second($raw; $small)], [$raw, n::second($raw; $small)])
-    | n::between(.)[] | select(.id == "nic-mtu-ends") | "\(.status) \(.host): \(.found)"'
+    | ([$raw, second($raw; {}), second($raw; $small)], [$raw, second($raw; $small)])
+    | between(.)[] | select(.id == "nic-mtu-ends") | "\(.status) \(.host): \(.found)"'
   assert_output "bad host2: 4200 on host0 enp129s0f0np0, host1 enp129s0f0np0; 1500 on host2 enp129s0f0np0
 bad host1: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0
 bad host0: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0"
@@ -111,8 +116,8 @@ bad host0: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0"
   run with_cases '$f["nic-mlx5"] as $raw | ("fec enp129s0f0np0" as $name | {commands: {($name): ($raw.commands[$name] | .stdout |= sub("\\[\"RS\"\\]"; "[\"Off\"]"))}}) as $off
     | {files: {"/sys/class/net/enp129s0f0np0/speed": "25000"}} as $slow
     | ("module enp129s0f0np0" as $name | {commands: ($off.commands + {($name): ($raw.commands[$name] | .stdout |= sub("MMA1B00"; "MCP1600"))})}) as $copper
-    | ([$raw, n::second($raw; {}), n::second($raw; $off)], [$raw, n::second($raw; $off)], [$raw, n::second($raw; $off + $slow)], [$raw, n::second($raw; $copper)])
-    | [n::between(.)[] | select(.id == "nic-fec-ends") | "\(.status) \(.severity) \(.host) \(.device): \(.found)"] | join("\n")'
+    | ([$raw, second($raw; {}), second($raw; $off)], [$raw, second($raw; $off)], [$raw, second($raw; $off + $slow)], [$raw, second($raw; $copper)])
+    | [between(.)[] | select(.id == "nic-fec-ends") | "\(.status) \(.severity) \(.host) \(.device): \(.found)"] | join("\n")'
   assert_output "bad required host2 mlx5_0: RS on host0 mlx5_0, host1 mlx5_0; Off on host2 mlx5_0
 bad required host1 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
 bad required host0 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
@@ -124,7 +129,7 @@ ok required host1 null: Off or RS on all"
 
 @test "cables: rail i of all hosts that share leaves is on one leaf, or the host and the rail are named" {
   # two racks of rails; a rack whose leaf takes all rails beside another; hosts that share no leaf; one rail each
-  run with_cases 'n::cables({a: ["l1", "l2"], b: ["l1", "l2"], c: ["l3", "l4"], d: ["l3", "l4"]}, {a: ["l1", "l1"], b: ["l1", "l1"], c: ["l2", "l2"], d: ["l2", "l2"]},
+  run with_cases 'cables({a: ["l1", "l2"], b: ["l1", "l2"], c: ["l3", "l4"], d: ["l3", "l4"]}, {a: ["l1", "l1"], b: ["l1", "l1"], c: ["l2", "l2"], d: ["l2", "l2"]},
     {a: ["l1", "l2"], b: ["l3", "l4"]}, {a: ["l1"], b: ["l2"]}, {a: ["l1", null], b: ["l1", "l2"]}, {a: ["l1", "l2"], b: ["l2"]})'
   assert_output "4 well
 4 well
@@ -133,7 +138,7 @@ ok required host1 null: Off or RS on all"
 0 well
 0 well"
   # two cables of a host exchanged; one in the leaf of another rack; of two hosts nobody knows which is wrong
-  run with_cases 'n::cables({a: ["l1", "l2", "l3"], b: ["l1", "l2", "l3"], c: ["l2", "l1", "l3"], d: ["l1", "l2", "l3"]},
+  run with_cases 'cables({a: ["l1", "l2", "l3"], b: ["l1", "l2", "l3"], c: ["l2", "l1", "l3"], d: ["l1", "l2", "l3"]},
     {a: ["l1", "l1", "l1"], b: ["l1", "l1", "l1"], c: ["l1", "l1", "l2"], d: ["l2", "l2", "l2"], e: ["l2", "l2", "l2"]},
     {a: ["l1", "l2"], b: ["l2", "l1"]}, {a: ["l1", "l2"], b: ["l1", "l3"], c: ["l1", "l4"]})'
   assert_output "c mlx5_0 required: rail 0 on l2, port 1; other hosts have it on l1
@@ -151,7 +156,7 @@ b mlx5_1 required: rail 1 on l3, port 1; other hosts have it on l2, l4
 c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
 0 well"
   # two leaves whose order alternates; a leaf of its own for the storage of each rack
-  run with_cases 'n::cables({a: ["l1", "l2"], b: ["l2", "l1"], c: ["l1", "l2"], d: ["l2", "l1"]},
+  run with_cases 'cables({a: ["l1", "l2"], b: ["l2", "l1"], c: ["l1", "l2"], d: ["l2", "l1"]},
     {a: ["s1", "l"], b: ["s1", "l"], c: ["s2", "l"], d: ["s2", "l"], e: ["s2", "l"]})'
   refute_output --partial required
   assert_output --partial "a mlx5_0 advisory: rail 0 on s1, port 1; other hosts have it on s2"
@@ -161,7 +166,7 @@ c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
   # shellcheck disable=SC2016
   run with_cases '("nic-mlx5", "nic-irdma", "nic-bnxt") as $of | $f[$of] | .commands.lldp |= (.exit = 1 | .stdout = "")
     | .links |= with_entries(if .key | endswith("/driver") then .value |= sub("mlx5_core"; "i40e") else . end)
-    | n::judged(.; n::subject($of))[] | select(.id == "nic-neighbour").remedy'
+    | judged(.; subject($of))[] | select(.id == "nic-neighbour").remedy'
   assert_output "Install and start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags enp129s0f0np0 disable-fw-lldp on
 Install and start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags ice0 fw-lldp-agent off
 Install and start lldpd; turn LLDP on at the switch port; switch off the LLDP agent of the card's firmware (niccli)"
@@ -169,7 +174,7 @@ Install and start lldpd; turn LLDP on at the switch port; switch off the LLDP ag
 
 @test "one host, and two names of one machine on a loopback, have nothing between them" {
   # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | [n::between([$raw])[]], [n::group([$raw, $raw]) | map(.host.fabric = "loopback") | n::nothing(.)[]] | length'
+  run with_cases '$f["nic-mlx5"] as $raw | [between([$raw])[]], [group([$raw, $raw]) | map(.host.fabric = "loopback") | nothing(.)[]] | length'
   assert_output "0
 0"
 }
@@ -365,8 +370,9 @@ MLX
   echo "$output" >found.json
   assert_json found.json ".files[\"/sys/class/net/$interface/mtu\"] != null and .links[\"/sys/class/net/$interface\"] != null
     and .commands[\"driver $interface\"].exit == null and .commands[\"rings $interface\"].exit == null"
-  jq -L "$TOP/reports/jq" --arg name "$interface" 'import "hosts/nic" as n;
-    [n::findings({name: "here", fabric: "ethernet", scope: "hardware", devices: [{$name}], wanted: {mtu: 68}})]' found.json >judged.json
+  # shellcheck disable=SC2016
+  jq --arg name "$interface" -f "$(rules 'import "hosts/nic" as n;
+    [n::findings({name: "here", fabric: "ethernet", scope: "hardware", devices: [{$name}], wanted: {mtu: 68}})]')" found.json >judged.json
   assert_json judged.json 'any(.[]; .id == "nic-device" and .status == "ok") and any(.[]; .id == "nic-mtu" and .status == "bad")
     and any(.[]; .id == "nic-ring-rx" and .status == "unknown" and (.found | endswith("ethtool is not installed (package ethtool)")))'
 }

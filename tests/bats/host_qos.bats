@@ -41,7 +41,7 @@ agree() {
     def none($id): select(any(.[]; .id == $id)) | "\($id) is there";
     def all_of(condition): select(condition | not) | "this does not hold: \(.)";
     def case(check; $name; raw; $host): [raw | q::findings($host)] | check | "\($name): \(.)";'
-  jq -nr -L "$TOP/reports/jq" --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" "$definitions $(paste -sd, cases)" >misses
+  jq -nr --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" -f "$(rules "$definitions $(paste -sd, cases)")" >misses
   run cat misses
   assert_output ""
 }
@@ -358,8 +358,8 @@ gathered() {
   [ -n "$net" ] || net=lo
   gathered "$net"
   assert_json found.json ".schema == \"perch.host_check/1\" and (.commands | has(\"dcb-pfc $net\") and has(\"ethtool-pause $net\") and has(\"ethtool-qos-stats $net\"))"
-  jq -c -L "$TOP/reports/jq" --arg net "$net" 'import "hosts/qos" as q; [q::findings({name: "a", fabric: "roce", scope: "hardware", wanted: {}, ports: [],
-    devices: [{name: "none0", netdev: $net}]})]' found.json >judged.json
+  jq -c --arg net "$net" -f "$(rules 'import "hosts/qos" as q; [q::findings({name: "a", fabric: "roce", scope: "hardware", wanted: {}, ports: [],
+    devices: [{name: "none0", netdev: $net}]})]')" found.json >judged.json
   assert_json judged.json '[.[] | select(.id == "qos-pfc")] | length == 1'
 }
 
