@@ -107,10 +107,27 @@ nothing_begun() {
   book 0 soak -e soak_duration=10s -e soak_wait=false
   WAIT=60 wait_until is_over alpha
   WAIT=60 wait_until is_over beta
+  cp -a agents agents.over
+  cp -a runs runs.over
   # who asks for another one gets that
   command_of soak -e soak_duration=9h
   LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
   assert_output --regexp "Verdict of the soak that was over on 20[-0-9]+T[0-9:.]+Z and lay on the hosts \(no other one was begun\): (PASS|INCONCLUSIVE|FAIL)"
+  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+
+  # the same hosts before that: of one, nothing can be read. As of a playbook that was killed between the sign and the start, a look removes
+  # nothing there, and a stop does.
+  rm -r agents runs
+  mv agents.over agents
+  mv runs.over runs
+  local run
+  run=$(readlink runs/latest)
+  rm -r "agents/$run-alpha/out"
+  book 2 soak -e soak_duration=3s
+  assert_output --partial "alpha: none, nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
+  [ -e "agents/$run-alpha/token" ] || fail "a look removed what may be about to begin"
+  [ ! -e "agents/$run-beta" ] || fail "beta's is here, and stayed there"
+  book 0 soak_stop
   assert_equal "$(find agents -type f ! -name '*.lock')" ""
 
   command_of soak -e soak_duration=8s
@@ -191,22 +208,6 @@ PY
   rm cut
   book 0 soak_stop
   assert_equal "$(status beta)" none
-}
-
-@test "what is not unpacked is not over, and a soak that never began is removed by a stop, not by a look" {
-  # a playbook that was killed between the sign and the start
-  book 0 soak -e soak_duration=10s -e soak_wait=false
-  WAIT=60 wait_until is_over alpha
-  WAIT=60 wait_until is_over beta
-  local run
-  run=$(readlink runs/latest)
-  rm -r "agents/$run-alpha/out"
-  book 2 soak -e soak_duration=3s
-  assert_output --partial "alpha: none, nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
-  [ -e "agents/$run-alpha/token" ] || fail "a look removed what may be about to begin"
-  [ ! -e "agents/$run-beta" ] || fail "beta's is here, and stayed there"
-  book 0 soak_stop
-  assert_equal "$(find agents -type f ! -name '*.lock')" ""
 }
 
 @test "a host without the Python that the inventory names says what to do, and none begins" {
