@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts perch-agent on a host: packed here, copied only where the host has another one."""
+"""Puts perch-agent on a host: packed here, written only where the host has another one."""
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import sys
-import tempfile
 from pathlib import Path
 
 # Ansible itself imports plugin_utils only from an installed collection
@@ -16,10 +16,14 @@ DOCUMENTATION = r"""
 module: perch_agent
 short_description: Put perch-agent on a host
 description:
-  - Packs the agent as C(make agent) does, as one file, and copies it. The same sources give the
-    same bytes, so a host that has them is left alone.
+  - Packs the agent as C(make agent) does, as one file. The same sources give the same bytes, so a
+    host that has them is left alone.
 options:
   dest: {description: The agent on the host., type: path, required: true}
+  files:
+    description: "The text of more files, by their paths, as M(perch.fabric.perch_put) writes them."
+    type: dict
+    default: {}
 author: [The Perch authors]
 """
 
@@ -35,29 +39,16 @@ def packed() -> bytes:
 
 
 class ActionModule(PerchAction):
-    OPTIONS = {"dest": {"type": "path", "required": True}}
+    OPTIONS = {
+        "dest": {"type": "path", "required": True},
+        "files": {"type": "dict", "default": {}},
+    }
     _requires_connection = True
 
     def act(self, options, task_vars):
-        dest = Path(options["dest"])
-        with tempfile.TemporaryDirectory(prefix="perch-agent.") as folder:
-            source = Path(folder) / dest.name
-            source.write_bytes(packed())
-            task = self._task.copy()
-            # a directory as destination is made where it is absent
-            task.args = {
-                "src": str(source),
-                "dest": f"{dest.parent}/",
-                "mode": "0755",
-                "directory_mode": "0755",
-            }
-            copy = self._shared_loader_obj.action_loader.get(
-                "ansible.legacy.copy",
-                task=task,
-                connection=self._connection,
-                play_context=self._play_context,
-                loader=self._loader,
-                templar=self._templar,
-                shared_loader_obj=self._shared_loader_obj,
-            )
-            return copy.run(task_vars=task_vars)
+        programs = {options["dest"]: base64.b64encode(packed()).decode()}
+        return self._execute_module(
+            module_name="perch_put",
+            module_args={"files": options["files"], "programs": programs},
+            task_vars=task_vars,
+        )

@@ -6,14 +6,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: perch_put
-short_description: Write files on a host that only their owner may read
+short_description: Write files and programs on a host
 description:
-  - Each file appears whole or not at all. Folders that are missing are made, for the owner alone.
+  - Each file appears whole or not at all. Folders that are missing are made, with its rights.
 options:
   files:
-    description: "The text of each file, by its path. It may be secret and is never shown."
+    description: "The text of each file, by its path. It may be secret: it is for the owner alone
+      and never shown."
     type: dict
-    required: true
+    default: {}
+  programs:
+    description: "The content of each program, in base64, by its path. All may read and run it."
+    type: dict
+    default: {}
 attributes:
   check_mode: {support: full, description: Says whether files would change.}
 author: [The Perch authors]
@@ -29,39 +34,41 @@ RETURN = r"""
 paths: {description: The files that changed., returned: success, type: list, elements: str}
 """
 
+import base64
 import os
 import tempfile
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-FILE_MODE = 0o600
-FOLDER_MODE = 0o700
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+PROGRAM_MODE = 0o755  # its folder's, too
 
 
-def is_there(path: Path, content: bytes) -> bool:
+def is_there(path: Path, content: bytes, mode: int) -> bool:
     """Whether the file is as it should be, and no link."""
-    if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o777 != FILE_MODE:
+    if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o777 != mode:
         return False
     return path.read_bytes() == content
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, mode: int) -> None:
     """Makes a folder and those above it, whatever the umask says."""
     if path.is_dir():
         return
-    make_folder(path.parent)
+    make_folder(path.parent, mode)
     path.mkdir(exist_ok=True)  # two hosts that are one machine make it at once
-    path.chmod(FOLDER_MODE)
+    path.chmod(mode)
 
 
-def write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes, mode: int) -> None:
     """Replaces a file at once."""
-    make_folder(path.parent)
-    handle, new = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # its mode is 0600
+    make_folder(path.parent, FOLDER_MODE if mode == FILE_MODE else PROGRAM_MODE)
+    handle, new = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            os.fchmod(file.fileno(), mode)
         Path(new).replace(path)
     except OSError:
         Path(new).unlink()
@@ -70,18 +77,26 @@ def write(path: Path, content: bytes) -> None:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={"files": {"type": "dict", "required": True, "no_log": True}},
+        argument_spec={
+            "files": {"type": "dict", "default": {}, "no_log": True},
+            "programs": {"type": "dict", "default": {}, "no_log": True},
+        },
         supports_check_mode=True,
     )
+    wanted = [(name, text.encode(), FILE_MODE) for name, text in module.params["files"].items()]
+    wanted += [
+        (name, base64.b64decode(content), PROGRAM_MODE)
+        for name, content in module.params["programs"].items()
+    ]
     changed = []
-    for name, text in module.params["files"].items():
-        path, content = Path(name), text.encode()
+    for name, content, mode in wanted:
+        path = Path(name)
         try:
-            if is_there(path, content):
+            if is_there(path, content, mode):
                 continue
             changed.append(name)
             if not module.check_mode:
-                write(path, content)
+                write(path, content, mode)
         except OSError as error:
             module.fail_json(msg=f"'{name}' cannot be written: {error.strerror}; check its folder")
     module.exit_json(changed=bool(changed), paths=changed)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from perch.home import HOME
@@ -13,11 +16,21 @@ from perch.home import HOME
 MODULE = HOME / "plugins/modules/perch_put.py"
 
 
-def put(folder: Path, files: dict[str, str], *, check: bool = False) -> dict[str, Any]:
+def put(
+    folder: Path,
+    files: dict[str, str],
+    *,
+    programs: Mapping[str, bytes] = MappingProxyType({}),
+    check: bool = False,
+) -> dict[str, Any]:
     """The module's answer. Nothing that it says has the text of a file."""
     asked = folder / "asked.json"
     asked.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": {
         "files": {str(folder / name): text for name, text in files.items()},
+        "programs": {
+            str(folder / name): base64.b64encode(content).decode()
+            for name, content in programs.items()
+        },
         "_ansible_check_mode": check,
     }}))  # fmt: skip
     ended = subprocess.run(
@@ -50,6 +63,19 @@ def test_files_and_their_folders_are_the_owners_alone(tmp_path: Path) -> None:
     assert mode(tmp_path / "run") == mode(tmp_path / "run/a") == "700"
     assert sorted(one.name for one in (tmp_path / "run/a").iterdir()) == ["share.json", "token"]
     assert not put(tmp_path, files)["changed"]
+
+
+def test_a_program_and_its_folders_are_for_all_to_run(tmp_path: Path) -> None:
+    agent = {"bin/agent": b"PK\x00\xff"}
+    assert put(tmp_path, {"token": "geheim"}, programs=agent)["changed"]
+    assert (tmp_path / "bin/agent").read_bytes() == b"PK\x00\xff"
+    assert mode(tmp_path / "bin/agent") == mode(tmp_path / "bin") == "755"
+    assert not put(tmp_path, {"token": "geheim"}, programs=agent)["changed"]
+    (tmp_path / "bin/agent").chmod(0o700)
+    assert put(tmp_path, {}, programs=agent, check=True)["changed"]
+    assert mode(tmp_path / "bin/agent") == "700"
+    assert put(tmp_path, {}, programs=agent)["changed"]
+    assert mode(tmp_path / "bin/agent") == "755"
 
 
 def test_what_differs_is_replaced(tmp_path: Path) -> None:
