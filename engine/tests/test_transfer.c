@@ -9,6 +9,7 @@
 
 #include "base/exit_codes.h"
 #include "job/job.h"
+#include "job/memory_kind.h"
 #include "base/message.h"
 #include "measure/transfer.h"
 
@@ -247,6 +248,49 @@ static void test_lanes_have_the_devices_of_their_pair(void **state) {
 	assert_int_equal(job_lanes(&job), 4);
 }
 
+/* Each pair has the next GPU of a list, which goes around; of what is none, every pair has the same. */
+static void test_lanes_have_the_gpu_of_their_pair(void **state) {
+	static const char *const bad[] = { "cuda:", "cuda:,", "cuda:0,", "cuda:0,,1", "cuda:0,256", "cuda:0,0001",
+					   "cuda:0,x", "cuda,1", "host,host", "huge:2M,1G" };
+	struct job job = a_job(), lane;
+	struct memory_kind kind;
+
+	(void) state;
+	(void) copy_string(job.devices, sizeof(job.devices), "a,b,c,d");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), "w,x,y,z");
+	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), "cuda:3,0,12");
+	(void) copy_string(job.rx_memory, sizeof(job.rx_memory), "rocm:7");
+	job.threads = 8;
+	assert_int_equal(job_validate(&job), 0);
+	for (uint32_t i = 0; i < job_lanes(&job); i++) {
+		static const char *const wanted[] = { "cuda:3", "cuda:0", "cuda:12", "cuda:3" };
+
+		job_for_lane(&job, i, &lane);
+		assert_string_equal(lane.tx_memory, wanted[i % 4]);
+		assert_string_equal(lane.rx_memory, "rocm:7");
+	}
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+		assert_int_equal(memory_kind_parse(bad[i], &kind), -EINVAL);
+}
+
+static void test_a_list_of_gpus_is_for_pairs_of_devices(void **state) {
+	struct job job = a_job();
+
+	(void) state;
+	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), "cuda:0,1");
+	assert_int_equal(job_validate(&job), -EINVAL);
+	assert_non_null(strstr(failure_text(), "--tx-memory cuda:0,1 lists 2 GPUs, and there is 1 pair of devices"));
+	failure_reset();
+	(void) copy_string(job.devices, sizeof(job.devices), "a,b");
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), "c,d");
+	job.threads = 2;
+	assert_int_equal(job_validate(&job), 0);
+	(void) copy_string(job.rx_memory, sizeof(job.rx_memory), "ze:0,1,2");
+	assert_int_equal(job_validate(&job), -EINVAL);
+	assert_non_null(strstr(failure_text(), "--rx-memory ze:0,1,2 lists 3 GPUs, and there are 2 pairs of devices"));
+	failure_reset();
+}
+
 /* As many pairs as the longer list has: the shorter one goes around. */
 static void test_a_side_may_have_fewer_devices(void **state) {
 	static const char *const lists[][3] = {
@@ -375,6 +419,8 @@ int main(void) {
 		cmocka_unit_test(test_a_footprint_holds_a_batch),
 		cmocka_unit_test(test_a_footprint_holds_a_message_of_each_queue_pair),
 		cmocka_unit_test(test_lanes_have_the_devices_of_their_pair),
+		cmocka_unit_test(test_lanes_have_the_gpu_of_their_pair),
+		cmocka_unit_test(test_a_list_of_gpus_is_for_pairs_of_devices),
 		cmocka_unit_test(test_a_side_may_have_fewer_devices),
 		cmocka_unit_test(test_each_device_may_have_a_port_and_a_gid),
 		cmocka_unit_test(test_elsewhere_a_colon_is_a_part_of_the_name),

@@ -167,6 +167,11 @@ cuDevicePrimaryCtxRelease"
     holds '.[0] | .integrity.bad_bytes == 0 and .integrity.checked_bytes > 0 and .simulated
       and .params.gpu_path == "fi_hmem" and (.params.bounce | not)'
   done
+  # a GPU for each pair of devices, in threads of their own
+  gpu transfer --memory cuda:1,0 --devices sim_cxi0,sim_cxi0 --server-devices sim_cxi0,sim_cxi0 --backend cxi --verify \
+    --size 4K --batch 4 --iterations 20
+  holds 'map(.params.tx_memory) == ["cuda:1", "cuda:0", "cuda:1,0"] and map(.server.gpu)[:2] == ["sim_cuda1", "sim_cuda0"]
+    and all(.[]; .status == "ok" and .integrity.bad_bytes == 0 and .integrity.checked_bytes > 0)'
   # Immediate data commands are built by the host, which cannot read the payload.
   gpu lat --backend cxi --tx-memory cuda --iterations 2
   holds '.[0].params | .idc == false and .inline_bytes == null'

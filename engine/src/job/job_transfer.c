@@ -85,6 +85,8 @@ void job_for_lane(const struct job *job, uint32_t lane, struct job *ret) {
 	struct rail theirs = { .ib_port = job->verbs.server_ib_port, .gid_index = job->verbs.server_gid_index };
 
 	*ret = *job;
+	memory_of_pair(ret->tx_memory, pair);
+	memory_of_pair(ret->rx_memory, pair);
 	/* Validated: a side with fewer of them goes around. */
 	if (job->devices[0] &&
 	    read_rail(job->devices, pair % job_list_length(job->devices), has_gids(job), &ours)) {

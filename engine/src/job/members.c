@@ -200,7 +200,9 @@ static int set_memory_name(char ret[JOB_NAME_MAX], const char *value) {
 	int r;
 
 	r = memory_kind_parse(value, &kind);
-	if (r == 0)
+	if (r == 0 && memory_list_length(value) > 1)
+		r = copy_string(ret, JOB_NAME_MAX, value);
+	else if (r == 0)
 		memory_kind_format(&kind, ret);
 	return r;
 }

@@ -23,11 +23,24 @@ static int parse_detail(const char *text, struct memory_kind *kind) {
 		kind->huge = streq(text, "2M") ? JOB_HUGE_2M : streq(text, "1G") ? JOB_HUGE_1G : 0;
 		return kind->huge ? 0 : -EINVAL;
 	}
-	r = memory_is_gpu(kind->type) ? parse_u64(text, &n) : -EINVAL;
-	if (r < 0 || n > MEMORY_ORDINAL_MAX)
+	if (!memory_is_gpu(kind->type))
 		return -EINVAL;
-	kind->ordinal = (uint32_t) n;
-	return 0;
+	for (size_t length, i = 0;; i++, text += length + 1) {
+		char one[sizeof("255")];
+
+		length = strcspn(text, ",");
+		if (length >= sizeof(one))
+			return -EINVAL;
+		memcpy(one, text, length);
+		one[length] = '\0';
+		r = parse_u64(one, &n);
+		if (r < 0 || n > MEMORY_ORDINAL_MAX)
+			return -EINVAL;
+		if (i == 0)
+			kind->ordinal = (uint32_t) n;
+		if (!text[length])
+			return 0;
+	}
 }
 
 int memory_kind_parse(const char *text, struct memory_kind *ret) {
@@ -57,6 +70,30 @@ void memory_kind_format(const struct memory_kind *kind, char ret[JOB_NAME_MAX]) 
 		(void) snprintf(ret, JOB_NAME_MAX, "%s:%u", name, kind->ordinal);
 	else
 		(void) snprintf(ret, JOB_NAME_MAX, "%s", name);
+}
+
+uint32_t memory_list_length(const char *text) {
+	uint32_t n = 1;
+
+	for (; *text; text++)
+		n += *text == ',';
+	return n;
+}
+
+void memory_of_pair(char name[JOB_NAME_MAX], uint32_t pair) {
+	const uint32_t n = memory_list_length(name);
+	char *number = strchr(name, ':');
+	const char *from;
+	size_t length;
+
+	if (n == 1)
+		return;
+	from = ++number;
+	for (pair %= n; pair > 0; pair--)
+		from += strcspn(from, ",") + 1;
+	length = strcspn(from, ",");
+	memmove(number, from, length);
+	number[length] = '\0';
 }
 
 static struct memory_kind known(const char *text) {
@@ -138,6 +175,14 @@ int memory_validate(const struct job *job, const struct backend_facts *backend) 
 		if (memory_kind_parse(each[i].value, &kind) < 0)
 			return failure(-EINVAL, EXIT_USAGE, "--%s %s: there is no such memory; give " MEMORY_KINDS,
 				       each[i].option, each[i].value);
+	for (size_t i = 0; i < ELEMENTSOF(each); i++) {
+		const uint32_t gpus = memory_list_length(each[i].value), pairs = job_pairs(job);
+
+		if (gpus > 1 && (job->kind != KIND_TRANSFER || gpus > pairs))
+			return failure(-EINVAL, EXIT_USAGE, "--%s %s lists %u GPUs, and there %s %u pair%s of devices; "
+				       "a list is for the --devices of transfers", each[i].option, each[i].value, gpus,
+				       pairs == 1 ? "is" : "are", pairs, pairs == 1 ? "" : "s");
+	}
 	r = job_uses_gpu(job) ? validate_gpu(job, backend) : 0;
 	return r == 0 && job->bounce ? validate_bounce(job) : r;
 }

@@ -5,6 +5,7 @@
  *     host                       ordinary pages
  *     huge:2M, huge:1G           huge pages of that size
  *     cuda:N, rocm:N, ze:N       memory of the N-th GPU of that runtime; without :N the first
+ *     cuda:N,M,...               transfers: of a GPU for each pair of devices, in their order; fewer go around
  */
 #pragma once
 
@@ -29,9 +30,15 @@ struct memory_kind {
 	uint32_t ordinal;       /* of the GPU; 0 for others */
 };
 
-/* Reads a name. -EINVAL: it is none (says nothing; MEMORY_KINDS is what to give). */
+/* Reads a name; of a list, the first one. -EINVAL: it is none (says nothing; MEMORY_KINDS is what to give). */
 int memory_kind_parse(const char *text, struct memory_kind *ret);
 #define MEMORY_KINDS "host, huge:2M, huge:1G, cuda[:N], rocm[:N] or ze[:N]"
+
+/* How many GPUs a name that memory_kind_parse() takes lists; 1 of other memory. */
+uint32_t memory_list_length(const char *text);
+
+/* Writes what the pair of devices has of the list in *name; of no list, leaves it as it is. */
+void memory_of_pair(char name[JOB_NAME_MAX], uint32_t pair);
 
 /* Writes the one name that a kind has: "cuda" becomes "cuda:0". */
 void memory_kind_format(const struct memory_kind *kind, char ret[JOB_NAME_MAX]);

@@ -109,7 +109,7 @@ int view_open(const struct transfer *x, int pair, struct run *run, struct transf
 	struct placed server = first->peer.placed;
 
 	*run = (struct run) {
-		.job = &x->job,
+		.job = pair < 0 ? &x->job : &first->job,
 		.role = ROLE_CLIENT,
 		.backend = first->run.backend,
 		.session = first->run.session,
