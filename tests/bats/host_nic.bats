@@ -32,7 +32,7 @@ topic() {
   assert_output "$2 cases"
 }
 
-@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 36; }
+@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 41; }
 
 @test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 16; }
 
@@ -331,6 +331,35 @@ PY
     and [.commands | keys[] | select(startswith("read "))] == ["read /sys/class/infiniband/mlx5_0/ports/1/state"]
     and (.files | has("/sys/class/infiniband/mlx5_0/fw_ver") and (keys | any(startswith("/sys/class/infiniband/mlx5_0/ports/")) | not))
     and .files["/sys/class/net/enp129s0f0np0/mtu"] == "4200" and .later["/sys/class/net/enp129s0f0np0/statistics/rx_errors"] == "0"'
+}
+
+@test "host-check leaves out a counter that is a folder, leads nowhere or is too long, and keeps one that is text" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  # shellcheck disable=SC2016
+  laid_out nic-mlx5 bash -c 'cd /sys/class/net/enp129s0f0np0/statistics && rm rx_{crc,length,over}_errors && mkdir rx_crc_errors && ln -s nowhere rx_length_errors
+    head -c 300000 /dev/zero | tr "\0" 7 >rx_over_errors && echo "many of them" >tx_errors
+    mkdir -p /sys/module/irdma/parameters && echo 500 >/sys/module/irdma/parameters/dcqcn_T && exec "$1" mlx5_0' bad "$TOP/roles/host_check/files/host-check" >found.json
+  assert_json found.json '"/sys/class/net/enp129s0f0np0/statistics/" as $at | [.files, .later] | all(.[]; (keys | map(select(test("rx_(crc|length|over)_errors$")))) == []
+    and .[$at + "tx_errors"] == "many of them" and .[$at + "rx_errors"] == "0")'
+  # what no file of a card says
+  assert_json found.json '.files["/sys/module/irdma/parameters/dcqcn_T"] == "500" and ([.commands["devlink-health", "devlink-info", "devlink-param"].argv[2:] | join(" ")]
+    == ["health show", "dev info", "dev param show"])'
+  jq -L "$TOP/reports/jq" 'import "hosts/nic" as n;
+    [n::findings({name: "here", fabric: "roce", scope: "hardware", devices: [{name: "mlx5_0"}], wanted: {}})]' found.json >judged.json
+  assert_json judged.json '[.[] | select(.id == "nic-interface-errors").status] == ["unknown"]'
+}
+
+@test "host-check keeps the text of an ethtool without JSON, and of one that counts no FEC blocks" {
+  unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces here"
+  lay_out_script >"$BATS_FILE_TMPDIR/lay_out"
+  mkdir bin
+  # shellcheck disable=SC2016  # the program's own
+  printf '%s\n' '#!/bin/sh' 'case "$*" in *json*|*-I*) echo "ethtool: bad command line argument(s)" >&2; exit 1 ;; *) echo "said $*" ;; esac' >bin/ethtool
+  chmod +x bin/ethtool
+  PATH=$PWD/bin:$PATH laid_out nic-mlx5 "$TOP/roles/host_check/files/host-check" mlx5_0 >found.json
+  assert_json found.json '[.commands | to_entries[] | select(.key | test("^(rings|coalescing|features|fec|fec-later) ")) | .value | [.exit, .stdout]] | sort
+    == ([["-c", "-g", "-k", "--show-fec", "--show-fec"][] | [0, "said \(.) enp129s0f0np0"]] | sort)'
 }
 
 @test "host-check keeps the settings that matter, of mstconfig or of mlxconfig" {

@@ -278,6 +278,8 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   holds 'any(.[]; .id == "qos-buffers" and .status == "ok" and (.wanted | test("of at least 159880 bytes")))' mlx5-dcb "$fast | $(changed 'dcb-buffer ens1np0' '.buffer_size[1] = 159880')"
   finds qos-buffers bad "of 159879 bytes" mlx5-dcb "$fast | $(changed 'dcb-buffer ens1np0' '.buffer_size[1] = 159879')"
   finds qos-buffers ok "of 130944 bytes" mlx5-dcb "$fast | .files[\"/sys/class/net/ens1np0/speed\"] = \"-1\""
+  # another driver's rule is not known
+  finds qos-buffers ok "of 130944 bytes" mlx5-dcb "$fast | .links[\"/sys/class/net/ens1np0/device/driver\"] = \"../../../../bus/pci/drivers/bnxt_en\""
   finds qos-buffers not_applicable "cannot be read" bnxt
   finds qos-buffers unknown "dcb is not installed" mlx5-ofed
   # what mlnx_qos of today prints besides
@@ -375,7 +377,7 @@ card() {
     mkdir -p "$net"/{bond0,eth4/ecn/roce_np/enable,eth5/qos} "$dev"/tc/1 "$dev"/ports/1/{gid_attrs/ndevs,hw_counters}
     ln -s ../eth4 "$net/bond0/lower_eth4"; ln -s ../eth5 "$net/bond0/lower_eth5"
     ln -s "$PWD/pci/0000:3b:00.0" "$net/eth4/device"; ln -s "$PWD/drivers/mlx5_core" "pci/0000:3b:00.0/driver"
-    echo 1 >"$net/eth4/ecn/roce_np/enable/3"; echo 48 >"$net/eth4/ecn/roce_np/cnp_dscp"; echo dscp >"$net/eth5/qos/trust"
+    echo 1 >"$net/eth4/ecn/roce_np/enable/3"; echo 48 >"$net/eth4/ecn/roce_np/cnp_dscp"; echo dscp >"$net/eth5/qos/trust"; echo 9000 >"$net/eth5/mtu"; echo 100000 >"$net/eth5/speed"
     echo "Global tclass=106" >"$dev/tc/1/traffic_class"
     echo Ethernet >"$dev/ports/1/link_layer"; echo bond0 >"$dev/ports/1/gid_attrs/ndevs/0"; echo 5 >"$dev/ports/1/hw_counters/np_cnp_sent"
     for name in dcb mlnx_qos ethtool; do printf "#!/bin/sh\necho %s \"\$@\" | tee -a %s/calls\n" "$name" "$PWD" >"bin/$name"; chmod +x "bin/$name"; done
@@ -389,6 +391,7 @@ card() {
   card bash -c 'gathered mlx5_bond_0; find /sys/class -newer calls'
   assert_json found.json '.links["/sys/class/net/bond0/lower_eth5"] == "../eth5" and (.links["/sys/class/net/eth4/device/driver"] | endswith("/mlx5_core"))
     and .files["/sys/class/infiniband/mlx5_bond_0/tc/1/traffic_class"] == "Global tclass=106" and .files["/sys/class/net/eth5/qos/trust"] == "dscp"
+    and .files["/sys/class/net/eth5/mtu"] == "9000" and .files["/sys/class/net/eth5/speed"] == "100000"
     and .files["/sys/class/net/eth4/ecn/roce_np/enable/3"] == "1" and .files["/sys/class/net/eth4/ecn/roce_np/cnp_dscp"] == "48"'
   assert_json found.json '(.commands | has("dcb-pfc bond0") | not) and .commands["dcb-pfc eth5"].stdout == "dcb -j -s pfc show dev eth5"
     and .commands["mlnx_qos eth4"].argv == ["mlnx_qos", "-i", "eth4"] and (.commands | has("mlnx_qos eth5") | not)'

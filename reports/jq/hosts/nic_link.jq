@@ -1,4 +1,5 @@
 # The link of each NIC: there, up, of the right kind, as fast as it can be, and free of errors -> findings.
+import "common" as c;
 import "hosts/nic_read" as r;
 
 def sysfs: "Linux, Documentation/ABI/stable/sysfs-class-infiniband";
@@ -159,19 +160,26 @@ def thresholds:
 def counts($raw; $dir; $names):
   [ $names[] as $name | ($dir + $name) as $path | r::number($raw; $path) as $count | select($count != null)
     | ([$raw.later[$path] | r::trimmed] | .[0] | r::whole) as $later | {$name, $count, gain: (($later // $count) - $count)} ];
+# Those that are no number, were gone at the end, or were smaller then: a counter that was reset or has wrapped.
+# $has_all: whether the kernel has all of them.
+def damaged($raw; $dir; $names; $has_all):
+  [ $names[] as $name | ($dir + $name) as $path | select($has_all or $raw.files[$path] != null)
+    | r::number($raw; $path) as $count | ([$raw.later[$path] | r::trimmed] | .[0] | r::whole) as $later
+    | select($count == null or ((($raw.later // {}) != {}) and ($later == null or $later < $count))) | $name ];
 def shown: map("\(.name) \(.count)" + if .gain > 0 then " (+\(.gain) during the check)" else "" end) | join(", ");
 
 # What has been counted since the start may be of last year's cable; what is counted at this moment is not.
-def errors($id; $device; $counts; $high; $about):
+def errors($id; $device; $counts; $damaged; $high; $about):
   ($counts | map(select(.gain > 0))) as $now
   | if $counts == [] then r::unknown("no counters")
     elif $now != [] then r::result("bad"; $now | shown; null)
+    elif $high == [] and $damaged != [] then r::unknown("\($damaged | c::names(4)): not read as a number, or reset during the check")
     else r::either($high == []; if $high == [] then "below the limits" else $high | shown end; null) end
   | r::finding($id; $device; $about + {severity: (if $now != [] then "required" else "advisory" end)});
 
 def port_errors($raw; $d):
   counts($raw; $d.dir + "/counters/"; thresholds | keys_unsorted) as $counts
-  | errors("port-errors"; $d.name; $counts; $counts | map(select(.count >= thresholds[.name]));
+  | errors("port-errors"; $d.name; $counts; damaged($raw; $d.dir + "/counters/"; thresholds | keys_unsorted; false); $counts | map(select(.count >= thresholds[.name]));
       { wanted: "below perfquery's limits, and no increase during the check", source: "rdma-core, infiniband-diags/etc/error_thresholds",
         why: "a damaged packet is sent again, which shows in the latency tail",
         remedy: "Reseat or replace the cable, run perfquery -R, and watch whether the counters rise again" });
@@ -185,7 +193,7 @@ def interface_errors($raw; $netdev):
   ("/sys/class/net/\($netdev)/statistics/") as $dir
   | counts($raw; $dir; interface_counters) as $counts
   | ([r::number($raw; $dir + "rx_packets"), r::number($raw; $dir + "tx_packets")] | map(. // 0) | add) as $packets
-  | errors("interface-errors"; $netdev; $counts; $counts | map(select(.count > $packets * 1e-7));
+  | errors("interface-errors"; $netdev; $counts; damaged($raw; $dir; interface_counters; true); $counts | map(select(.count > $packets * 1e-7));
       { wanted: "at most one in ten million frames, and no increase during the check", source: "IEEE 802.3, bit error ratio of 10^-12",
         why: "a damaged frame is lost, and RoCE sends it and all later ones again",
         remedy: "Reseat or replace cable and transceiver; ethtool -S \($netdev) and ethtool -m \($netdev) show details" });
