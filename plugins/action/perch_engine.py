@@ -80,12 +80,13 @@ class ActionModule(PerchAction):
     def act(self, options, task_vars):
         source = Path(options["source"])
         try:
-            version = VERSION.search((source / "src/version.h").read_text(encoding="utf-8")).group(1)
+            header = (source / "src/version.h").read_text(encoding="utf-8")
             archive = packed(source)
         except OSError as error:
             raise AnsibleActionFail(
                 f"engine_source: '{error.filename}' cannot be read: {error.strerror}"
             ) from error
+        version = VERSION.search(header).group(1)
         made = [hashlib.sha256(archive).hexdigest(), options["variables"], options["environment"]]
         asked = {name: options[name] for name in ("prefix", "owner", "group")} | {
             "version": version,

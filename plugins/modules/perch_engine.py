@@ -40,7 +40,7 @@ reasons:
   type: list
   elements: str
 left:
-  description: What became of the installed engine.
+  description: The state of the installed engine.
   returned: where a build failed
   type: str
 lines:
@@ -121,7 +121,7 @@ class Engine:
     def reasons(self) -> list[str]:
         """Why it must be built."""
         if not self.program.exists():
-            return ["there is none"]
+            return ["no engine is installed"]
         recorded = self.recorded()
         right = {
             "sources or options are others than those that it was built from": recorded.get("key")
@@ -167,7 +167,8 @@ class Engine:
         new = folder / "build/perch"
         said = run("the new engine", [str(new), "--version"])
         if said.partition("\n")[0] != self.says:
-            raise StepError(f"the new engine does not say that it is {self.says}", said.splitlines())
+            lines = said.splitlines()
+            raise StepError(f"the new engine does not say that it is {self.says}", lines)
         sha1 = self.module.sha1(str(new))
         self.install(new, self.program, PROGRAM_MODE)
         self.replaced = True

@@ -61,7 +61,7 @@ tree() { find opt -printf '%p %m %y\n' | sort && find opt -type f -exec sha256su
 
 @test "the first run builds the checkout's engine; the second changes nothing" {
   installed
-  assert_regex "$(cat "$BATS_FILE_TMPDIR/first.log")" "there is none"
+  assert_regex "$(cat "$BATS_FILE_TMPDIR/first.log")" "no engine is installed"
   run_expecting 0 opt/bin/perch --version
   assert_output --partial "perch $(version)"
   assert_equal "$(stat -c %a opt/bin/perch opt/share/man/man1/perch.1 | xargs)" "755 644"
@@ -86,7 +86,7 @@ tree() { find opt -printf '%p %m %y\n' | sort && find opt -type f -exec sha256su
 
 @test "check mode on a bare host says what would be built, and makes nothing" {
   run_play 0 --check
-  assert_output --partial "there is none"
+  assert_output --partial "no engine is installed"
   assert_output --regexp "alpha .*changed=1 "
   [ ! -e opt ] || fail "check mode made something: $(find opt)"
   installed

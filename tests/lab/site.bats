@@ -33,7 +33,7 @@ site() {
 @test "site.yml builds the engine on both hosts, measures, proves the path, judges PASS in scope software, and reports" {
   local run
   LIMIT=900 site 0
-  assert_output --regexp "alpha: perch [0-9.]+ is built for /opt/perch/bin/perch: there is none"
+  assert_output --regexp "alpha: perch [0-9.]+ is built for /opt/perch/bin/perch: no engine is installed"
   run=$(runs)/latest
   assert_json "$run/verdict.json" '.verdict == "PASS" and .scope == "software"
     and .coverage == {planned: 7, measured: 7, missing: []}'

@@ -40,7 +40,7 @@ tree() { lab_ssh "$1" "find /opt/perch-test -type f -exec sha256sum {} + | sort;
 @test "check mode on a bare host says that the engine would be built, and makes nothing" {
   lab_ssh alpha rm -rf /opt/perch-test
   play 0 --check --limit alpha
-  assert_output --partial "there is none"
+  assert_output --partial "no engine is installed"
   assert_output --regexp "alpha .*changed=1 "
   run_on alpha test ! -e /opt/perch-test
 }
