@@ -25,12 +25,12 @@ teardown() { common_teardown; }
   assert_equal "$(value /proc/irq/31/smp_affinity_list)" 1
   assert_json nics/eth1.ethtool '.now == {RX: 8192, TX: 1024} and .adaptive == {rx: "off", tx: "on"} and .["rx-usecs"] == "0" and .["rx-frames"] == "128"'
   assert_equal "$(<nics/0000:03:00.0.control)" 5936
-  assert_equal "$(cat root/sys/class/net/eth1/device/link/{l1,l1_1,l0s}_aspm root/sys/class/net/eth1/device/link/clkpm | xargs)" "0 0 0 1"
+  assert_equal "$(cat root/sys/class/net/eth1/device/link/{l1,l1_1,l1_2,l0s}_aspm root/sys/class/net/eth1/device/link/{l1_1_pcipm,l1_2_pcipm,clkpm} | xargs)" "0 0 0 0 0 0 1"
   [ -d root/sys/module/nvidia_peermem ] || fail "nvidia_peermem was not loaded"
   assert_equal "$(sed 1d root/etc/perch/host_tune.d/peermem)" "$(printf 'run\tmodprobe\tnvidia-peermem')"
   # a substate before the state that it needs, so that a revert begins with the state
-  assert_equal "$(sed 1d root/etc/perch/host_tune.d/pcie_aspm | head -n 2 | cut -f 2)" \
-    "$(printf '/sys/class/net/eth1/device/link/%s_aspm\n' l1_1 l1)"
+  assert_equal "$(sed 1d root/etc/perch/host_tune.d/pcie_aspm | head -n 5 | cut -f 2)" \
+    "$(printf '/sys/class/net/eth1/device/link/%s\n' l1_2_pcipm l1_1_pcipm l1_2_aspm l1_1_aspm l1_aspm)"
   assert_equal "$(value /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/rp_ai_rate)/$(value /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/np_cnp_dscp)" 10/48
   assert_equal "$(sed 1d root/etc/perch/host_tune.d/rings)" "$(printf 'wait\t/sys/class/net/eth1\nrun\tethtool\t-G\teth1\trx\t8192')"
   assert_equal "$(value /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos)" 106

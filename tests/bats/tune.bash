@@ -66,7 +66,8 @@ SH
 [ "\$*" = nvidia_peermem ] && rmdir "$PWD/root/sys/module/nvidia_peermem"
 SH
   put $pci/link/l1_aspm 1
-  put $pci/link/l1_1_aspm 1
+  local part
+  for part in l1_1_aspm l1_2_aspm l1_1_pcipm l1_2_pcipm; do put $pci/link/$part 1; done
   put $pci/link/l0s_aspm 0
   put $pci/link/clkpm 1
   put /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/rp_ai_rate 5
