@@ -227,6 +227,8 @@ def _round_refusals(test: SuiteTest, command: Command) -> Iterator[str]:
         yield refusal
 
 
+#: Keys of which a number counts something; a warm-up may be a time, too.
+_COUNTS = ("iterations", "warmup", "outstanding", "queue_pairs")
 #: Keys that name CPUs and NUMA nodes; the engine checks those of its own tests, too.
 _PLACES = ("cpu", "server_cpu", "numa", "server_numa")
 
@@ -236,6 +238,10 @@ def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check
         given = test.params.get(name)
         if isinstance(given, (int, float)) and not isinstance(given, bool):
             yield f"{name} is {given}, without a unit; write {given}s"
+    for name in _COUNTS:
+        given = test.params.get(name)
+        if isinstance(given, str) and given.isdecimal():
+            yield f"{name} is a number in quotes; write {name}: {given}"
     if soak is not None:
         yield from soaks.refusals(test)
         test = soaks.lasting(test, soak)

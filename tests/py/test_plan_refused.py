@@ -29,6 +29,11 @@ def refusal(check: Any = None, **members: Any) -> str:
         ({"kind": "bandwith"}, "perch has no kind 'bandwith', did you mean 'bandwidth'?"),
         ({"params": {"size": 8, "duration": 5}}, "duration is 5, without a unit; write 5s"),
         ({"params": {"size": 8, "timeout": 0.5}}, "timeout is 0.5, without a unit; write 0.5s"),
+        ({"params": {"size": 8, "warmup": "0"}}, "warmup is a number in quotes; write warmup: 0"),
+        (
+            {"params": {"size": 8, "iterations": "5"}},
+            "iterations is a number in quotes; write iterations: 5",
+        ),
     ],
 )
 def test_a_slip_of_a_test_is_named_with_its_correction(members: dict[str, Any], why: str) -> None:
