@@ -158,10 +158,11 @@ static bool choose_gid(struct candidate *c, const struct wanted *w) {
 	if (w->gid_index >= 0)
 		return use_named_gid(c, w, gids, n);
 	if (!d->is_roce && d->port_attr.flags & IBV_QPF_GRH_REQUIRED) {
-		/* A virtual function that shares its port's LID: only a GID tells it from the others (ibv_query_port(3)). */
+		/* A virtual function that shares its port's LID: a GID tells it from the others (ibv_query_port(3)). */
 		if (n == 0)
-			return unfit(c, -ENOENT, "%s port %u requires a GID and has none; is a subnet manager running?",
-				     d->name, d->port);
+			return unfit(c, -ENOENT,
+				     "%s port %u requires a GID and has none; is a subnet manager running?", d->name,
+				     d->port);
 		(void) take_gid(c, &gids[0]);
 		(void) snprintf(d->why, sizeof(d->why), "the port requires a GID; %d is its first", d->gid_index);
 		c->rank = verbs_sysfs_has_netdev(d->name, w->netdev) ? RANK_LID_NETDEV : RANK_LID;

@@ -234,8 +234,8 @@ static int share_route(struct verbs_session *v, bool peer_uses_grh) {
 		d->gid_index = d->first_gid;
 	}
 	if ((d->use_grh || peer_uses_grh) && (!d->use_grh || memcmp(&v->remote_gid, &none, sizeof(none)) == 0))
-		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one end requires GIDs and the other port has none; "
-			       "is a subnet manager running?", d->name);
+		return failure(-EPROTO, EXIT_PEER, "verbs, device %s: one end requires GIDs "
+			       "and the other port has none; is a subnet manager running?", d->name);
 	return 0;
 }
 
