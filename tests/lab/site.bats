@@ -5,7 +5,10 @@
 load helpers
 
 setup_file() {
+  local host
   lab_ready
+  # a lab that is used again has it
+  for host in alpha beta; do lab_ssh "$host" rm -rf /opt/perch 3>&- || return; done
   cat >"$BATS_FILE_TMPDIR/suite.yml" <<'YAML'
 name: lab
 title: Verbs, perftest and TCP of two machines
