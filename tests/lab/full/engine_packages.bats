@@ -10,10 +10,10 @@ setup() {
 }
 teardown() { common_teardown; }
 
-# bare SUITE: the system in ./root, which Ansible takes for a host behind ssh. The stand-in for ssh runs its last argument
+# bare SUITE [SOURCES]: the system in ./root, which Ansible takes for a host behind ssh. The stand-in for ssh runs its last argument
 # in the chroot, and its mounts end with it.
 bare() {
-  mmdebstrap --variant=minbase --include=python3 --dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' "$1" root >mmdebstrap.log 2>&1 ||
+  mmdebstrap --variant=minbase --include=python3,apt --dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' "$1" root "${@:2}" >mmdebstrap.log 2>&1 ||
     fail "mmdebstrap: $(tail -n 5 mmdebstrap.log)"
   cat >ssh <<SH
 #!/bin/bash
@@ -46,10 +46,10 @@ play() {
 
 packages() { chroot root dpkg-query --show | sort; }
 
-# on_bare SUITE: check mode, the first run, the second
+# on_bare SUITE [SOURCES]: check mode, the first run, the second
 on_bare() {
   local before
-  bare "$1"
+  bare "$@"
   before=$(packages)
   play 0 --check
   assert_output --regexp "bare .*changed=2 " # the packages and the engine
@@ -88,6 +88,11 @@ YAML
 @test "a bare Debian 12 gets packages and engine in one run" { on_bare bookworm; }
 
 @test "a bare Debian 13 gets packages and engine in one run" { on_bare trixie; }
+
+# UBUNTU_MIRROR: where archive.ubuntu.com is out of reach. Its keys are not on Debian.
+@test "a bare Ubuntu 24.04 gets packages and engine in one run" {
+  on_bare noble "deb [trusted=yes] ${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu} noble main universe"
+}
 
 @test "packages that cannot be installed are named, with what to do" {
   bare trixie
