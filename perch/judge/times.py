@@ -37,7 +37,7 @@ Column = Any
 class Times(NamedTuple):
     """Seconds since the epoch of an end, or of many: its start and end, and its two readings.
 
-    `lasted`: by the monotonic clock.
+    `lasted`: by the monotonic clock. Readings in a wrong order have no times.
     """
 
     begun: Column
@@ -50,6 +50,8 @@ class Times(NamedTuple):
 def times_of(end: End) -> Times:
     """Of one end."""
     before, after = (end.counters.before, end.counters.after) if end.counters else (None, None)
+    if before and after and not _in_order(before, after):
+        before, after = None, None
     told = (
         end.begun, end.over, end.elapsed_s, before and before.time, after and after.time
     )  # fmt: skip
@@ -82,6 +84,12 @@ def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> s
     )
 
 
+def _in_order(before: Reading, after: Reading) -> bool:
+    """By their numbers: a clock that is set back dates the later one earlier."""
+    early, late = before.number, after.number
+    return early is not None and late is not None and early < late
+
+
 def _same_devices(before: Reading, after: Reading) -> bool:
     return before.layout.devices.keys() == after.layout.devices.keys()
 
@@ -104,7 +112,7 @@ def _lasted(end: End, begun: float, over: float) -> Iterator[str]:
                 f"{name} read its counters at {readings.before.time_s} and "
                 f"{readings.after.time_s}, but is of {end.started} to {end.ended}"
             )
-        if before >= after:
+        if not _in_order(readings.before, readings.after) or after < before - CLOSE_S:
             yield (
                 f"{name} read its counters at {readings.before.time_s} before its flow, and at "
                 f"{readings.after.time_s} after it"
@@ -129,7 +137,7 @@ def _untimely(plan: Plan, end: End, agent: Agent | None) -> Iterator[str]:
     if not end.elapsed_s:
         yield f"{name} does not say how long it ran"
         return
-    if over < begun:
+    if over < begun - CLOSE_S:
         yield f"{name} says that it ended at {end.ended}, before it started at {end.started}"
     if plan.soak is None:  # whose ends may have had several processes
         yield from _lasted(end, begun, over)
@@ -150,11 +158,11 @@ def surely_timely(created: Column, begin: Column, stop: Column, of: Times) -> Co
     beyond = of.after - of.begun - of.lasted
     return (
         (begin - CLOSE_S <= of.begun)
-        & (of.begun <= of.over)
+        & (of.begun - CLOSE_S <= of.over)
         & (of.over <= stop + CLOSE_S)
         & (created - LOST_S <= of.begun)
         & (of.begun - CLOSE_S <= of.before)
-        & (of.before < of.after)
+        & (of.before - CLOSE_S <= of.after)
         & (of.after <= of.over + READING_S)
         & (of.lasted > 0)
         & (beyond >= -CLOSE_S)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, NotRequired, Protocol, TypedDict
 
 import msgspec
 from msgspec import Meta
@@ -46,7 +47,14 @@ class Check(msgspec.Struct, kw_only=True):
         return self.title if self.fault is msgspec.UNSET else self.fault
 
 
-def word(checks: list[Check]) -> Word:
+class HasStatus(Protocol):
+    """A check, or what was read of one."""
+
+    @property
+    def status(self) -> CheckStatus: ...
+
+
+def word(checks: Iterable[HasStatus]) -> Word:
     """A failure outranks what could not be judged."""
     statuses = {check.status for check in checks}
     if "fail" in statuses:

@@ -23,7 +23,7 @@ from perch.model.folder import existing
 from perch.model.plan import Plan
 from perch.model.record import Record, Scope, ToolName
 from perch.model.text import explained
-from perch.model.verdict import Verdict, Word
+from perch.model.verdict import CheckStatus, Verdict, Word, word
 from perch.run import judging
 
 PLAN, ROUNDS, RETRY = planned.PLAN, planned.ROUNDS, planned.RETRY
@@ -45,6 +45,12 @@ class Counted(msgspec.Struct):
     measured: int = 0
 
 
+class CheckHead(msgspec.Struct):
+    """What decides a verdict's word."""
+
+    status: CheckStatus
+
+
 class VerdictHead(msgspec.Struct):
     """What the lists of runs and bundles say of a verdict."""
 
@@ -53,6 +59,7 @@ class VerdictHead(msgspec.Struct):
     verdict: Word
     scope: Scope
     coverage: Counted
+    checks: list[CheckHead]
     files: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -167,6 +174,8 @@ def _fitting(root: Path, decoder: msgspec.json.Decoder[_T]) -> _T:
     # a run that could not be judged planned nothing and may have no name but its folder's
     if found.coverage.planned and (run := plan_head(root / PLAN).run) != found.run:
         raise _unusable(path, f"it is of run {found.run}, and the plan is of run {run}")
+    if found.verdict != (follows := word(found.checks)):
+        raise _unusable(path, f"it says {found.verdict}, but its checks say {follows}")
     files = found.files or {}
     if RECORDS not in files:
         raise _unusable(path, f"it has no digest of {RECORDS}, as an older Perch made it")

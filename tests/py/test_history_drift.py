@@ -194,6 +194,7 @@ def test_a_baseline_that_is_no_document_is_inconclusive(
             [put("forced", "ticket 7"), put("verdict", "FAIL")],
             "was FAIL, and accepted by force: ticket 7",
         ),
+        ([put("verdict", "FAIL")], "was FAIL, and accepted not by force"),
     ],
 )
 def test_an_accepted_run_that_cannot_vouch_gives_no_pass(

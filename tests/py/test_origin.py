@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from perch.model.moments import moment
+from perch.soak.moments import dated
 from tests.py.judging import Change, Document, Run, check_of, later, put, status
-from tests.raw_lines import ends
+from tests.raw_lines import Walk, ends
 
 MakeRun = Callable[[str], Path]
 
@@ -100,7 +101,7 @@ TIMES: tuple[tuple[str, str, tuple[Change, ...], str], ...] = (
     (
         "server",
         "tcp-latency",
-        (put("ended", "2026-11-21T08:04:11.000Z"),),
+        (put("ended", "2026-11-21T08:04:10.100Z"),),
         "before it started",
     ),
     (
@@ -134,6 +135,48 @@ def test_a_flow_of_another_time_is_no_evidence(
     assert verdict.verdict == "INCONCLUSIVE"
     (found,) = [one for one in verdict.checks if one.id.startswith(f"flow/{test}/")]
     assert words in str(found.measured)
+
+
+READ = "before its flow, and at"
+
+
+def ends_of(root: Path) -> list[Document]:
+    return Walk(root / "raw/alpha").ends
+
+
+def words_of(run: Run) -> str:
+    return " ".join(str(one.measured) for one in run.judge().checks)
+
+
+def test_a_clock_that_is_set_back_by_less_than_a_second_is_no_fault(run_copy: MakeRun) -> None:
+    """Within a flow of 0.67 s, so that it ends before it began."""
+    root = run_copy("loopback")
+    walk = Walk(root / "raw/alpha")
+    cut = (moment(walk.ends[3]["started"]) or 0) + 0.0005
+    for end in walk.ends:
+        for key in ("started", "ended"):
+            if (moment(end[key]) or 0) >= cut:
+                end[key] = dated((moment(end[key]) or 0) - 0.9)
+    walk.agent["ended"] = dated((moment(walk.agent["ended"]) or 0) - 0.9)
+    for sample in walk.samples:
+        if float(sample["time_s"]) >= cut:
+            sample["time_s"] = f"{float(sample['time_s']) - 0.9:.6f}"
+    walk.save()
+    assert Run(root).judge().verdict == "PASS"
+
+
+def test_readings_in_a_wrong_order_are_no_evidence(run_copy: MakeRun) -> None:
+    """However close to each other: their numbers tell."""
+    root = run_copy("rxe")
+    file = root / "raw/alpha/samples.jsonl"
+    (first, *_), lines = ends_of(root), file.read_text().splitlines()
+    begun = moment(first["started"]) or 0
+    lines = [re.sub(r'"time_s":"[^"]*"', f'"time_s":"{begun:.6f}"', line) for line in lines]
+    file.write_text("\n".join(lines) + "\n")
+    flows = root / "raw/alpha/flows.jsonl"
+    swapped = re.sub(r'"samples":\[(\d+),(\d+)\]', r'"samples":[\2,\1]', flows.read_text())
+    assert (READ in words_of(Run(root)), flows.write_text(swapped) > 0) == (False, True)
+    assert READ in words_of(Run(root))
 
 
 STARTS: tuple[tuple[str, Change, str], ...] = (

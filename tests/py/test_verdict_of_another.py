@@ -51,6 +51,16 @@ def test_a_verdict_of_another_run_is_not_shown(
     assert "verdict.json: it is of run other-" in done.stderr
 
 
+@pytest.mark.parametrize("command", READERS)
+def test_a_word_that_does_not_follow_from_the_checks_is_not_shown(
+    perchctl: Command, judged: Path, command: str
+) -> None:
+    edit(judged / "verdict.json", '"verdict":"PASS"', '"verdict":"FAIL"')
+    done = perchctl(*words(command, judged))
+    assert done.code == 3
+    assert "verdict.json: it says FAIL, but its checks say PASS" in done.stderr
+
+
 def test_a_verdict_names_the_bytes_that_it_judged(judged: Path) -> None:
     files = json.loads((judged / "verdict.json").read_text())["files"]
     assert files == {"records.jsonl": digest(judged / "records.jsonl")}
