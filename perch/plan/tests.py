@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -233,15 +233,20 @@ _COUNTS = ("iterations", "warmup", "outstanding", "queue_pairs")
 _PLACES = ("cpu", "server_cpu", "numa", "server_numa")
 
 
-def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:
+def _slips(params: Mapping[str, Any]) -> Iterator[str]:
+    """Values of another type than meant."""
     for name in ("duration", "interval", "timeout"):
-        given = test.params.get(name)
+        given = params.get(name)
         if isinstance(given, (int, float)) and not isinstance(given, bool):
             yield f"{name} is {given}, without a unit; write {given}s"
     for name in _COUNTS:
-        given = test.params.get(name)
+        given = params.get(name)
         if isinstance(given, str) and given.isdecimal():
             yield f"{name} is a number in quotes; write {name}: {given}"
+
+
+def _refusals(test: SuiteTest, command: Command, soak: Soak | None, check: Check) -> Iterator[str]:
+    yield from _slips(test.params)
     if soak is not None:
         yield from soaks.refusals(test)
         test = soaks.lasting(test, soak)

@@ -176,7 +176,13 @@ def _fitting(root: Path, decoder: msgspec.json.Decoder[_T]) -> _T:
         raise _unusable(path, f"it is of run {found.run}, and the plan is of run {run}")
     if found.verdict != (follows := word(found.checks)):
         raise _unusable(path, f"it says {found.verdict}, but its checks say {follows}")
-    files = found.files or {}
+    _hold_files(root, found.files or {})
+    return found
+
+
+def _hold_files(root: Path, files: dict[str, str]) -> None:
+    """Raises PerchError where a file is not the one that was judged. `files`: their digests."""
+    path = root / VERDICT
     if RECORDS not in files:
         raise _unusable(path, f"it has no digest of {RECORDS}, as an older Perch made it")
     if INTERVALS not in files and os.path.lexists(root / INTERVALS):
@@ -188,7 +194,6 @@ def _fitting(root: Path, decoder: msgspec.json.Decoder[_T]) -> _T:
             raise _unusable(root / name, "it is missing, or cannot be read")
         if there != wanted:
             raise _unusable(root / name, f"it changed after {VERDICT} was made")
-    return found
 
 
 def _damaged(path: Path, error: Exception, place: str = "") -> PerchError:
