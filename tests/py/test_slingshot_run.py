@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from selftest.runs.slingshot import slingshot
 
+from perch.history.seal import seal
+from perch.judge.manifest import MANIFEST
 from tests.py.conftest import Ended
 from tests.py.judging import Document, Run, put
 
@@ -51,6 +53,37 @@ class Nodes:
 @pytest.fixture
 def nodes(tmp_path: Path, perchctl: Perchctl) -> Nodes:
     return Nodes(tmp_path / "run", perchctl)
+
+
+# ---- addresses ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tests", "client", "server", "words"),
+    [
+        (["lat"], "0x12", "0x13", "alpha: cxi0 has NIC 0x12, NIC 0x13"),
+        (["bw", "engine"], "0x13", "0x99", "beta: cxi0 has NIC 0x12, NIC 0x99"),
+        (["lat", "bw", "engine"], "0x13", "0x13", "both ends of lat/alpha/beta/0/1 have NIC 0x13"),
+    ],
+)
+def test_flows_whose_nics_have_other_addresses_are_no_evidence(
+    nodes: Nodes, tests: list[str], client: str, server: str, words: str
+) -> None:
+    for test in tests:
+        end = nodes.run.flow(test)
+        said = end.read().replace("NIC 0x13", f"NIC_{client}").replace("NIC 0x12", f"NIC {server}")
+        end.write(said.replace("NIC_", "NIC "))
+    nodes.judged(3)
+    found = nodes.check("machines/addresses")
+    assert (found["status"], found["measured"]) == ("inconclusive", words)
+
+
+def test_a_program_has_a_pid_of_its_own_on_its_nic(nodes: Nodes) -> None:
+    end = nodes.run.flow("lat")
+    end.write(end.read().replace("NIC 0x13 PID 0", "NIC 0x13 PID 7"))
+    (nodes.run.root / MANIFEST).unlink()
+    seal(nodes.run.root)
+    nodes.judged(0)
 
 
 # ---- simulations ---------------------------------------------------------------------------------

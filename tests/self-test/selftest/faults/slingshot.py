@@ -20,7 +20,7 @@ from selftest.edits import (
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
 
-ENGINE, TOOL = "engine/alpha/beta/0/1", "bw/alpha/beta/0/1"
+ENGINE, TOOL, LATENCY = "engine/alpha/beta/0/1", "bw/alpha/beta/0/1", "lat/alpha/beta/0/1"
 NODE = "raw/beta/host_check.json"
 OF_ENGINE = "flow/engine/alpha/beta/0/1 coverage path/engine/*"
 OF_TOOL = "flow/bw/alpha/beta/0/1 coverage path/bw/*"
@@ -76,6 +76,12 @@ def on_node(id_: str, check: str, title: str, *changes: Change) -> Fault:
     return fault(
         id_, "slingshot", FAIL, f"host_check/slingshot-{check}", title, edit(NODE, *changes)
     )
+
+
+def swapped(said: str) -> str:
+    """The addresses of both NICs, exchanged."""
+    nics = {"0x12": "0x13", "0x13": "0x12"}
+    return re.sub("(?<=NIC )0x1[23]", lambda found: nics[found[0]], said)
 
 
 def services(said: str, other: str) -> Change:
@@ -139,6 +145,24 @@ FAULTS = (
         OF_TOOL,
         "another unit in the header of a cxi tool's table",
         output(TOOL, substitute(r"BW\[MB/s\]", "BW[GB/s]")),
+    ),
+    fault(
+        "cxi-swapped",
+        "slingshot",
+        INCONCLUSIVE,
+        "machines/addresses",
+        "a cxi tool whose ends have each other's NICs",
+        output(LATENCY, swapped),
+    ),
+    fault(
+        "cxi-one-nic",
+        "slingshot",
+        INCONCLUSIVE,
+        "machines/addresses",
+        "cxi tools that measured a NIC against itself",
+        output(LATENCY, substitute("NIC 0x12", "NIC 0x13")),
+        output(TOOL, substitute("NIC 0x12", "NIC 0x13")),
+        prints(ENGINE, put("server.address", "NIC 0x13 PID 0")),
     ),
     fault(
         "cxi-octets",

@@ -103,7 +103,7 @@ def _line() -> Document:
         "schema": "perch.record/1", "tool": {"name": "perch", "version": "0.1.0"},
         "backend": "cxi", "provider": "cxi", "op": "write", "kind": "bandwidth",
         "definition": "initiator_completion", "completion_level": "transmit", "connection": "rdm",
-        "client": side("alpha", "0x12"), "server": side("beta", "0x13"),
+        "client": side("alpha", "0x13"), "server": side("beta", "0x12"),
         "link": {"rate_gbit_s": 200, "mtu_bytes": None, "layer": "slingshot", "hop_class": None},
         "params": {
             "size_bytes": SIZE, "iterations": MESSAGES, "duration_s": None, "warmup": 0,
