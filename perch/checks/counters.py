@@ -63,9 +63,10 @@ CLASSES: dict[str, Class] = {
     ),
     "errors": Class(
         "No device saw a damaged packet",
-        "Devices received damaged packets",
+        "Devices counted damaged packets or failed requests",
         _HEALTHY,
-        "clean or replace cable and transceiver of this port on both ends; measure again",
+        "clean or replace cable and transceiver of this port on both ends; if requests failed "
+        "(cqe, access, length), find the program on this device that sent them; measure again",
     ),
     "retransmissions": Class(
         "RDMA retransmissions are rare",

@@ -120,6 +120,14 @@ def difference(name: str, before: str | None, after: str | None) -> Difference:
     return moved if moved >= 0 else None
 
 
+def unflushed(errors: Difference, flushed: Difference) -> Difference:
+    """Of completions with errors (FLUSHED_OF) those that no queue pair flushed as it ended.
+
+    A driver may count both a moment apart, so that more may be flushed.
+    """
+    return None if errors is None or flushed is None else max(errors - flushed, 0)
+
+
 _DOT_OR_SPACE = str.maketrans(". ", "__")
 
 

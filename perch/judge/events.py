@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from perch.judge.counter_table import COUNTED_BY
-from perch.judge.counters import Counts, classes
+from perch.judge.counter_table import COUNTED_BY, FLUSHED_OF
+from perch.judge.counters import Counts, classes, unflushed
 from perch.judge.path import Proof
 from perch.model.plan import Flow
 from perch.model.raw import Block
@@ -37,6 +37,10 @@ def of_flow(flow: Flow, proof: Proof, *, measured: bool) -> Events | None:
                 kind = known.get(name)
                 if kind is None:
                     continue
+                if name in FLUSHED_OF:
+                    n = unflushed(n, counters.get(FLUSHED_OF[name]))
+                    if n == 0:
+                        continue
                 moved.setdefault(kind, f"{flow.host(role)}: {device} {name}")
                 if n is None:
                     reset[kind] = None

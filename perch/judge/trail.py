@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from perch.judge.counter_table import NO_CLASS, SENT, class_of
-from perch.judge.counters import difference
+from perch.judge.counter_table import FLUSHED_OF, NO_CLASS, SENT, class_of
+from perch.judge.counters import difference, unflushed
 from perch.judge.readings import WORK
 from perch.model.moments import CLOSE_S
 from perch.model.raw import Reading, Readings, Values
@@ -228,6 +228,9 @@ def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]
         if early is not None and name in WORK and _grew(early, late):
             continue
         kind, moved = class_of(name), difference(name, early, late)
+        if moved and name in FLUSHED_OF:
+            flushed = FLUSHED_OF[name]
+            moved = unflushed(moved, difference(flushed, before.get(flushed), after.get(flushed)))
         if moved is None:
             why = "is missing before" if early is None else "went back, or is full"
             yield Step(*where, kind, name, None, None, why)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perch.judge.counter_table import NO_CLASS, RECEIVED, SENT, class_of
-from perch.judge.counters import Difference, differences
+from perch.judge.counter_table import FLUSHED_OF, NO_CLASS, RECEIVED, SENT, class_of
+from perch.judge.counters import Difference, differences, unflushed
 from perch.judge.host_lines import SAMPLES, lines_of, names_of
 from perch.judge.raw import RawFiles, walk_folder
 from perch.judge.readings import moment
@@ -114,6 +114,9 @@ def _events(moved: dict[str, Difference]) -> dict[str, int | None]:
     events: dict[str, int | None] = {}
     for name, n in moved.items():
         kind = moved_class(name)
+        device, _, counter = name.rpartition("/")
+        if counter in FLUSHED_OF:
+            n = unflushed(n, moved.get(f"{device}/{FLUSHED_OF[counter]}", 0))
         if kind != NO_CLASS:
             before = events.get(kind, 0)
             events[kind] = None if n is None or before is None else before + n

@@ -5,22 +5,25 @@ tests/fixtures/counters has what the drivers print. A card's folder below is as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from selftest.paths import FIXTURES
 
 from perch.agent.counters import Counters, Readings
 from perch.agent.devices import find
 from perch.checks.counters import OWED
 from perch.judge.counter_table import COUNTED_BY, GOES_BACK, class_of
-from perch.judge.counters import Counted
+from perch.judge.counters import Counted, is_trouble
 from perch.judge.counters import counted as differences
 from perch.judge.hosts import HostFacts
 from perch.judge.path import Proof
 from perch.judge.readings import around
+from perch.judge.trail import of_idle
 from perch.model.raw import Tables, TablesAround
 from tests.py.agent_fakes import FakeClock, counted, run
 from tests.py.path_built import flow, part, proof, word
@@ -218,6 +221,53 @@ def test_what_was_sent_again_explains_more_bytes(host: Host) -> None:
 )
 def test_class_of_a_drivers_own_name(name: str, kind: str) -> None:
     assert class_of(name) == kind
+
+
+#: Names of trouble that are none: completions which a queue pair flushed as it ended, broadcast
+#: packets (bnxt_re), and a gauge that no agent reads.
+NO_TROUBLE = {
+    "req_cqe_flush_error", "resp_cqe_flush_error", "req_rx_cqe_flush", "resp_rx_cqe_flush",
+    "recoverable_errors", "db_fifo_register",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "file", sorted((FIXTURES / "counters").glob("*.txt")), ids=lambda f: f.stem
+)
+def test_every_counter_of_trouble_has_a_class(file: Path) -> None:
+    names = said(file.stem)
+    assert {name for name in names if is_trouble(name) and class_of(name) == "-"} <= NO_TROUBLE
+
+
+def test_every_counter_of_trouble_that_a_run_recorded_has_a_class() -> None:
+    """TCP's have limits; tx_errors has these two of Ethernet's, too."""
+    recorded = FIXTURES.rglob("samples.jsonl")
+    names = {name for file in recorded for name in re.findall(r'"(\w+)"', layouts(file))}
+    assert "send_err" in names
+    assert {name for name in names if is_trouble(name) and class_of(name) == "-"} == {
+        "TcpRetransSegs", "tx_heartbeat_errors", "tx_window_errors",
+    }  # fmt: skip
+
+
+def layouts(samples: Path) -> str:
+    return "".join(line for line in samples.read_text().splitlines() if '"values"' not in line)
+
+
+@pytest.mark.parametrize("card", ["mlx5"])
+@pytest.mark.parametrize(("failed", "kinds"), [(5, []), (7, ["errors"])])
+def test_what_a_queue_pair_flushed_between_two_flows_is_no_error(
+    failed: int, kinds: list[str], host: Host
+) -> None:
+    first = host.read()
+    host.move({"req_cqe_error": failed, "req_cqe_flush_error": 5})
+    then = host.read()
+    tables = [
+        msgspec.convert(one | {"time_s": at}, Tables) for one, at in ((first, "1"), (then, "2"))
+    ]
+    readings = around(TablesAround(tables[0], tables[1], NETDEV, NETDEV))
+    assert readings is not None
+    trail = of_idle({"a": readings})
+    assert [step.kind for step in trail.steps] == kinds
 
 
 # ---- when and what is read -----------------------------------------------------------------------

@@ -84,6 +84,25 @@ def test_class_with_a_counter_that_was_reset_has_no_count() -> None:
     assert found.moved == {"retransmissions": "a: m0/1 packet_seq_err"}
 
 
+@pytest.mark.parametrize(
+    ("errors", "flushed", "expected"),
+    [(9, 9, {}), (9, 12, {}), (20, 9, {"errors": 11}), (0, 5, {})],
+)
+def test_completions_that_a_queue_pair_flushed_as_it_ended_are_no_errors(
+    errors: int, flushed: int, expected: dict[str, int]
+) -> None:
+    """`resp_cqe_error` counts the flushed ones, too."""
+    table: dict[str, Table] = {"m0/1": {"resp_cqe_error": errors, "resp_cqe_flush_error": flushed}}
+    found = events(carried(table, {}))
+    assert found.counts == expected
+    assert found.moved == dict.fromkeys(expected, "a: m0/1 resp_cqe_error")
+
+
+def test_failed_requests_are_unknown_where_the_flushed_ones_are() -> None:
+    table: dict[str, Table] = {"m0/1": {"resp_cqe_error": 9, "resp_cqe_flush_error": None}}
+    assert events(carried(table, {})).reset == ["errors"]
+
+
 def test_nothing_is_known_without_counters() -> None:
     assert of_flow(flow(), carried({}, {}), measured=True) is None
 

@@ -284,6 +284,13 @@ FAULTS = (
         card_counts(port_rcv_errors=40, symbol_error=40),
     ),
     counted(
+        "failed-requests",
+        FAIL,
+        "counters/errors",
+        "requests that failed, beside those that a queue pair flushed as it ended",
+        card_counts(req_cqe_error=70, req_cqe_flush_error=30),
+    ),
+    counted(
         "flap",
         FAIL,
         "counters/link",

@@ -34,6 +34,7 @@ ERRORS = (
     "port_xmit_wait", "out_of_sequence", "packet_seq_err", "local_ack_timeout_err",
     "implied_nak_seq_err", "rnr_nak_retry_err", "duplicate_request", "rx_icrc_encapsulated",
     "roce_adp_retrans", "np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled",
+    "req_cqe_error", "req_cqe_flush_error",
 )  # fmt: skip
 DROPS = (
     "tx_dropped", "tx_errors", "rx_dropped", "rx_errors", "rx_crc_errors", "rx_missed_errors",
