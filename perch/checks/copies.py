@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import polars as pl
 
@@ -15,12 +16,21 @@ _LATENCY = (
     "latency_us.count", "latency_us.mean", "latency_us.stddev", "latency_us.min", "latency_us.max",
 )  # fmt: skip
 _BANDWIDTH = ("bandwidth.bytes", "bandwidth.gbit_s", "cpu.client_s", "cpu.server_s")
+_ROW = (*_LATENCY, "latency_us.p50", "latency_us.p99", "latency_us.p99_9")
 _INTERVALS = ("bandwidth.gbit_s", "bandwidth.peak_gbit_s", "bandwidth.min_interval_gbit_s")
 
 #: Samples of a latency whose figures do not repeat by chance. Site policy.
 LEAST_SAMPLES = 100
 #: Sizes whose latencies, of two digits behind the point, do not all repeat by chance. Site policy.
 LEAST_SIZES = 3
+#: Sizes whose rates do not all repeat in another repeat. On a full link times differ by about a
+#: microsecond: the engine's rate (nanoseconds) repeats once in thousands, perftest's once in ten.
+#: Site policy.
+LEAST_RATES, LEAST_COARSE_RATES = 3, 9
+#: A row of few digits does not repeat where its tail could have had so many other values: each of
+#: p99, p99.9 and maximum differs by a tenth of its distance to the median, in steps of 0.01 us
+#: (perftest). Site policy.
+LEAST_OUTCOMES, STEP_US = 1e9, 0.1
 
 
 def _there(*columns: str) -> pl.Expr:
@@ -61,6 +71,37 @@ def _tables(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _again(records: pl.DataFrame, figures: tuple[str, ...]) -> pl.Series:
+    """Flows that have these figures in common with another repeat of their test and hosts."""
+    return _alike(records, ("pair", "place", *figures))
+
+
+def _rates(records: pl.DataFrame) -> pl.DataFrame:
+    """Of flows with enough sizes: all their rates, as one text. Each has a test and hosts."""
+    rates = pl.concat_str("place", "bandwidth.bytes", "bandwidth.gbit_s", separator=" ")
+    least = pl.when(pl.col("tool.name") == "perch").then(LEAST_RATES).otherwise(LEAST_COARSE_RATES)
+    return (
+        records.filter(_there("bandwidth.bytes", "bandwidth.gbit_s") & (pl.col("kind") != "sum"))
+        .group_by("flow", "pair", "tool.name", maintain_order=True)
+        .agg(rates.str.join("\n").alias("rates"), pl.len().alias("sizes"))
+        .filter(pl.col("sizes") >= least)
+    )
+
+
+def _spread(records: pl.DataFrame) -> pl.DataFrame:
+    """Rows whose tools print few digits, of a tail that is wide for them."""
+    median, most = pl.col("latency_us.p50"), pl.col("latency_us.max")
+    outcomes = (most - median) / STEP_US
+    for one, higher in pairwise((pl.col("latency_us.p99"), pl.col("latency_us.p99_9"), most)):
+        apart = pl.when(one < higher).then((one - median) / STEP_US).otherwise(1.0)
+        outcomes *= pl.max_horizontal(apart, pl.lit(1.0))
+    return records.filter(
+        ~pl.col("tool.name").is_in(["perch", "iperf3"])
+        & _there(*_ROW)
+        & (outcomes >= LEAST_OUTCOMES)
+    )
+
+
 @check(
     family="copies",
     order=95,
@@ -69,8 +110,10 @@ def _tables(records: pl.DataFrame) -> pl.DataFrame:
         "place",
         "kind",
         "tool.name",
+        "pair",
         "status",
-        *dict.fromkeys((*_LATENCY, *_BANDWIDTH, *_INTERVALS)),
+        "times_mark",
+        *dict.fromkeys((*_ROW, *_BANDWIDTH, *_INTERVALS)),
     ),
     criterion="evidence",
     source=design("each repeat is a measurement of its own"),
@@ -87,8 +130,10 @@ def copies(run: RunView) -> Iterator[Check]:
         measured="no output shows whether it is a copy",
     )
     latency, bandwidth, intervals = _fine(ok)
-    tables = _tables(ok)
-    compared = pl.concat([one["flow"] for one in (latency, bandwidth, intervals, tables)])
+    tables, rates, wide = _tables(ok), _rates(ok), _spread(ok)
+    marked = ok.filter(_there("times_mark"))
+    sources = (latency, bandwidth, intervals, tables, rates, wide, marked)
+    compared = pl.concat([one["flow"] for one in sources])
     if seen.height:
         compared = pl.concat([compared, seen["flow"]])
     if compared.len():
@@ -97,6 +142,9 @@ def copies(run: RunView) -> Iterator[Check]:
             _alike(bandwidth, _BANDWIDTH),
             _alike(intervals, _INTERVALS),
             tables.filter(pl.col("table").is_duplicated())["flow"],
+            _alike(rates, ("pair", "rates")),
+            _again(wide, _ROW),
+            _again(marked, ("times_mark",)),
         ]
         if seen.height:
             alike.append(seen.filter(pl.col("output").is_duplicated())["flow"])

@@ -13,6 +13,7 @@ A column is a scalar leaf of Record (but for `histogram`) by its dotted path, su
     host_ceiling_gbit_s     payload that PCIe lets through
     possible_gbit_s         payload that the link as it runs, and PCIe, can carry
     worst_interval_share    slowest whole interval as a share of the record's median interval
+    times_mark                  equal for equal histograms, of records that are being judged
     counters.SIDE.TcpRetransSegs   segments that the whole host sent again during the flow
 
 Dtypes: int is Int64, int | float Float64, bool Boolean, text String.
@@ -124,6 +125,7 @@ COLUMNS: dict[str, pl.DataType] = {
     **{f"events.moved.{name}": pl.String() for name in Events.CLASSES},
     "events.reset": pl.List(pl.String()),
     "worst_interval_share": pl.Float64(),
+    "times_mark": pl.UInt64(),
     "ceiling_gbit_s": pl.Float64(),
     "host_ceiling_gbit_s": pl.Float64(),
     "possible_gbit_s": pl.Float64(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,11 @@ UNITS = {"ns_round_trip": 2, "ns": 1}
 
 #: A figure has nine digits (perch/model/figures.py).
 DIGITS = 1e-8
+
+#: Filled places of a histogram that no other measurement has by chance. Where k samples lie, k lie
+#: again at most 37 times of 100 (Poisson, e^-1 for k = 1), and the total tells one place: 30 places
+#: agree once in 10^12.
+LEAST_PLACES = 30
 
 Mask = npt.NDArray[np.bool_]
 #: What is wrong where; a mask over the histograms, and the words for one of them.
@@ -45,8 +51,10 @@ def _far(said: Floats, found: Floats) -> Mask:
 class _Compared:
     """Figures of a frame's rows, in ns of their histograms, and what these hold."""
 
-    def __init__(self, histograms: Sequence[Histogram], frame: pl.DataFrame) -> None:
-        self.decoded = histogram.decode([one.data for one in histograms])
+    def __init__(
+        self, histograms: Sequence[Histogram], decoded: histogram.Decoded, frame: pl.DataFrame
+    ) -> None:
+        self.decoded = decoded
         self.scale = 1000.0 * np.array([UNITS.get(one.unit, 1) for one in histograms], float)
         self.frame = frame
 
@@ -112,17 +120,43 @@ class _Compared:
         yield far & ~is_clipped, self._words("stddev", stddev, moments.deviation)
 
 
-def misfits(histograms: Sequence[Histogram], frame: pl.DataFrame) -> dict[int, str]:
-    """By row why its histogram is not that of its latency. frame: its columns latency_us.*."""
+def _misfits(compared: _Compared) -> dict[int, str]:
     found: dict[int, str] = {}
-    for mask, words in _Compared(histograms, frame).misfits():
+    for mask, words in compared.misfits():
         for at in np.flatnonzero(mask).tolist():
             found.setdefault(at, words(at))
     return found
 
 
-def contradictions(records: Sequence[Record], frame: pl.DataFrame) -> dict[int, str]:
-    """By row why a record's histogram is not that of its latency. frame: columns of the records.
+def misfits(histograms: Sequence[Histogram], frame: pl.DataFrame) -> dict[int, str]:
+    """By row why its histogram is not that of its latency. frame: its columns latency_us.*."""
+    decoded = histogram.decode([one.data for one in histograms])
+    return _misfits(_Compared(histograms, decoded, frame))
+
+
+class Judged(NamedTuple):
+    """The histograms of records.
+
+    contradictions: by row why one is not that of its latency. marks: equal for equal histograms;
+    null where fewer than LEAST_PLACES are filled.
+    """
+
+    contradictions: dict[int, str]
+    marks: list[int | None]
+
+
+def marks(texts: Sequence[str], decoded: histogram.Decoded) -> list[int | None]:
+    """A number for each histogram that tells measurements apart; None where few are filled."""
+    filled = np.bincount(decoded.row, minlength=decoded.n)
+    found = pl.Series(texts, dtype=pl.String).hash()
+    return [
+        mark if places >= LEAST_PLACES else None
+        for mark, places in zip(found, filled.tolist(), strict=True)
+    ]
+
+
+def judged(records: Sequence[Record], frame: pl.DataFrame) -> Judged:
+    """The histograms of records. frame: their columns.
 
     The engine writes one beside each latency.
     """
@@ -137,12 +171,16 @@ def contradictions(records: Sequence[Record], frame: pl.DataFrame) -> dict[int, 
         if one.histogram is None and one.tool.name == "perch"
     }
     mine = [(row, one.histogram) for row, one in timed if one.histogram is not None]
+    marked: list[int | None] = [None] * len(records)
     if not mine:
-        return found
+        return Judged(found, marked)
     rows, texts = [row for row, _ in mine], [text for _, text in mine]
+    decoded = histogram.decode([one.data for one in texts])
     for row in rows:
         if not _unit_fits(records[row]):
             found[row] = "its histogram is in another unit than its definition says"
-    for at, why in misfits(texts, frame[rows]).items():
+    for at, why in _misfits(_Compared(texts, decoded, frame[rows])).items():
         found.setdefault(rows[at], why)
-    return found
+    for row, mark in zip(rows, marks([one.data for one in texts], decoded), strict=True):
+        marked[row] = mark
+    return Judged(found, marked)

@@ -443,12 +443,13 @@ def judged(records: Sequence[Record]) -> pl.DataFrame:
     if not records:
         return part(records)
     frame = part(records)
-    found = histograms.contradictions(records, frame)
+    found, marks = histograms.judged(records, frame)
+    mark = pl.Series("times_mark", marks, dtype=COLUMNS["times_mark"])
     for at, why in contradictions(records, frame).items():
         found.setdefault(at, why)
     if not found:
-        return frame
+        return frame.with_columns(mark)
     for at, why in found.items():
         records[at].status = "error"
         records[at].error = Error(6, f"its figures contradict each other: {why}", traffic=True)
-    return part(records)
+    return part(records).with_columns(mark)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from perch.judge import seen
+from perch.judge import histograms, seen
+from perch.model.histogram import decode
 from perch.model.moments import moment
 from tests.py.checks_built import found, record, run_of
-from tests.py.judging import Document, Run, check_of, later, status
+from tests.py.judging import Document, Run, check_of, later, status, times
 from tests.raw_lines import End, printed
 
 MakeRun = Callable[[str], Path]
@@ -135,6 +138,78 @@ def test_a_table_of_few_digits_tells_by_all_of_its_sizes(sizes: int, expected: s
         ]
     )
     assert found(run, "copies")["copies"].status == expected
+
+
+def of_repeats(*lines: tuple[int, Document], tool: str = "perch") -> str:
+    """The status of records of repeats of one flow."""
+    records = [
+        record(f"t/a/b/0/{repeat}", tool={"name": tool}, **figures) for repeat, figures in lines
+    ]
+    return found(run_of(records), "copies")["copies"].status
+
+
+@pytest.mark.parametrize(
+    ("tool", "sizes", "expected"),
+    [
+        ("perch", 3, "inconclusive"),
+        ("perch", 2, "not_judged"),
+        ("perftest", 9, "inconclusive"),
+        ("perftest", 8, "not_judged"),
+    ],
+)
+def test_rates_of_many_sizes_do_not_repeat(tool: str, sizes: int, expected: str) -> None:
+    lines = [
+        (repeat, {"bandwidth": bandwidth()["bandwidth"], "params": {"size_bytes": 2**n}})
+        for repeat in (1, 2)
+        for n in range(sizes)
+    ]
+    assert of_repeats(*lines, tool=tool) == expected
+    lines[0][1]["bandwidth"]["gbit_s"] = 1.0
+    assert of_repeats(*lines, tool=tool) in ("pass", "not_judged")
+
+
+#: Rows of perftest: over a software device, and of a quiet fabric.
+WIDE = {"max": 43492.20, "p50": 17.91, "p99": 1356.05, "p99_9": 3308.92}
+QUIET = {"max": 3.05, "p50": 2.34, "p99": 2.41, "p99_9": 2.80}
+
+
+@pytest.mark.parametrize(("row", "expected"), [(WIDE, "inconclusive"), (QUIET, "not_judged")])
+def test_a_row_of_few_digits_tells_by_its_tail(row: Document, expected: str) -> None:
+    one = latency(**row)
+    assert of_repeats((1, one), (2, one), tool="perftest") == expected
+    if expected == "inconclusive":
+        assert (
+            of_repeats((1, one), (2, latency(**row | {"p99": 1356.06})), tool="perftest") == "pass"
+        )
+
+
+def test_perftests_row_that_was_copied_to_another_repeat_is_found(run_copy: MakeRun) -> None:
+    run = Run(run_copy("perftest"))
+    for role in ("client", "server"):
+        first, second = (
+            End(run.root, f"perftest-send-latency/alpha/beta/0/{repeat}", role) for repeat in (1, 2)
+        )
+        row = next(line for line in first.read().splitlines() if line.startswith(" 64 "))
+        second.write(re.sub(r"^ 64 .*$", row, second.read(), flags=re.MULTILINE))
+    assert status(run.judge(), "copies") == "inconclusive"
+
+
+def test_a_histogram_that_was_copied_under_another_mean_is_found(run_copy: MakeRun) -> None:
+    run = Run(run_copy("loopback"))
+    copied(run).prints(times(1.00001, "latency_us.mean"))
+    assert status(run.judge(), "copies") == "inconclusive"
+
+
+def test_a_histogram_of_few_places_tells_nothing(run_copy: MakeRun) -> None:
+    """Repeats of a quiet link may count the same few nanoseconds as often."""
+    run = Run(run_copy("loopback"))
+    texts = [run.flow("tcp-latency").lines()[0]["histogram"]["data"], "HISTFAAAABt4nGNgYGBg"]
+    decoded = decode(texts)
+    few = msgspec.structs.replace(
+        decoded, row=decoded.row[:29], place=decoded.place[:29], count=decoded.count[:29]
+    )
+    assert [mark is None for mark in histograms.marks(texts, decoded)] == [False, True]
+    assert histograms.marks(texts, few) == [None, None]
 
 
 def test_outputs_tell_where_no_figure_does() -> None:

@@ -12,6 +12,7 @@ from selftest.edits import (
     prints,
     put,
     substitute,
+    times,
     where,
     wrote,
 )
@@ -205,6 +206,15 @@ FAULTS = (
         "one output that is counted as two repeats",
         wrote(LATENCY, "tcp-latency/alpha/beta/0/2"),
         prints(LATENCY, later(-36.026)),
+    ),
+    fault(
+        "copied-histogram",
+        "loopback",
+        INCONCLUSIVE,
+        "copies",
+        "a repeat's times with another mean",
+        wrote(LATENCY, "tcp-latency/alpha/beta/0/2"),
+        prints(LATENCY, later(-36.026), times(1.00001, "latency_us.mean")),
     ),
     fault(
         "other-stream",
