@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perch.judge.asked import Asking
 from perch.judge.raw import flow_folder
 from perch.model.figures import rounded
 from perch.model.limits import Limit
 from perch.model.plan import Flow
 from perch.model.soak import Anomaly, AnomalyKind, FlowState, FlowTold, Severity
-from perch.soak import drift, figures, flow
+from perch.soak import agreement, drift, figures, flow
 from perch.soak.bounds import Bounds, of_flow
 from perch.soak.facts import Facts, Finder
 from perch.soak.flow import Flowing, spoken_s
@@ -28,8 +29,8 @@ class Turns:
     known.
     """
 
-    def __init__(self, reader: Reader, facts: Facts) -> None:
-        self.reader, self.facts = reader, facts
+    def __init__(self, reader: Reader, facts: Facts, asking: Asking) -> None:
+        self.reader, self.facts, self.asking = reader, facts, asking
         self.series = drift.Series()
         self.until: float | None = None
         self.flows: list[FlowTold] = []
@@ -72,7 +73,8 @@ class Turns:
             *flow.stalls_left(of),
             *flow.silent(of),
             *flow.out_of_order(of),
-            *flow.of_no_connection(of),
+            *agreement.of_no_connection(of),
+            *agreement.connections(of, self.asking.of(one).requests),
             *flow.corrupt(of),
             *flow.unchecked(of),
             *flow.clock(of),

@@ -11,7 +11,8 @@ from perch.model.figures import rounded
 from perch.model.record import Number
 from perch.model.soak import Anomaly, BandwidthFigures, Figures, LatencyFigures
 from perch.soak.flow import Flowing
-from perch.soak.lines import PERCENTILES, Connection, Gap, Interval, Stall, Whole
+from perch.soak.line_types import Connection, Gap, Interval, Stall, Whole
+from perch.soak.lines import PERCENTILES
 from perch.soak.stats import median
 
 #: Seconds of its pace that a flow may be behind; a pacer that is behind by more gives up what is

@@ -10,13 +10,11 @@ import msgspec
 from perch.model.moments import SLEW, moment
 from perch.model.plan import Flow, SoakPlan
 from perch.model.raw import SoakAgent
-from perch.model.record import Number
 from perch.model.soak import Anomaly, Severity
 from perch.model.text import plural
 from perch.soak.bounds import Bounds
 from perch.soak.facts import Facts, Finder
-from perch.soak.lines import (
-    CORRUPTED,
+from perch.soak.line_types import (
     Connection,
     Damaged,
     Gap,
@@ -27,8 +25,8 @@ from perch.soak.lines import (
     Stall,
     Timed,
     Whole,
-    near,
 )
+from perch.soak.lines import CORRUPTED, near
 from perch.soak.moments import APART_MOST
 
 #: Lines have nine digits of a number.
@@ -383,19 +381,6 @@ def out_of_order(of: Flowing) -> Iterator[Anomaly]:
                 at = line.start_s
                 yield of.found("damaged", "lines", "inconclusive", text, at, at, [line.n])
             is_connected = True
-
-
-def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
-    """Intervals that belong to another connection than the last connection's line before them."""
-    current: Number | None = None
-    for line in of.lines:
-        if isinstance(line, Connection):
-            current = line.connection_number
-        elif isinstance(line, Interval) and line.connection_number != current:
-            before = "none" if current is None else current
-            text = f"line {line.n} belongs to connection {line.connection_number}, but the last "
-            text += f"connection before it is {before}"
-            yield of.found("damaged", "lines", "inconclusive", text, *line.at)
 
 
 def corrupt(of: Flowing) -> Iterator[Anomaly]:

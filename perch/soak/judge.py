@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from perch.judge.asked import Asking
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
 from perch.model.figures import rounded
@@ -91,9 +92,9 @@ def _turns(plan: Plan, reader: Reader, facts: Facts) -> _AllTurns:
     pairs: dict[tuple[str, str, str], list[Flow]] = {}
     for flow in plan.flows():
         pairs.setdefault((flow.test, flow.client, flow.server), []).append(flow)
-    every = _AllTurns()
+    every, asking = _AllTurns(), Asking(plan.hosts)
     for flows in pairs.values():
-        turns = Turns(reader, facts)
+        turns = Turns(reader, facts, asking)
         every.groups.append(turns.judge(flows))
         every.told |= {flow.flow: flow for flow in turns.flows}
         every.found += turns.found

@@ -21,7 +21,7 @@ from perch.soak.bounds import Bounds, of_flow
 from perch.soak.facts import Facts, Finder
 from perch.soak.figures import figure, with_due
 from perch.soak.flow import Flowing
-from perch.soak.lines import Connection, Damaged, Interval, Line, Stall, Stalls
+from perch.soak.line_types import Connection, Damaged, Interval, Line, Stall, Stalls
 
 INTERVAL: dict[str, Any] = {
     "schema": "perch.record/1", "kind": "interval", "start_s": 0, "end_s": 1,

@@ -46,6 +46,11 @@ def one_interval(*changes: Change, path: str = LOAD) -> Edit:
     return edit(f"{path}.soak", where(interval(600, 700), *changes))
 
 
+def connection(*changes: Change) -> Edit:
+    """Changes the only connection."""
+    return edit(f"{LOAD}.soak", where(lambda one: one["kind"] == "connection", *changes))
+
+
 def whole(*changes: Change, path: str = LOAD) -> tuple[Edit, Edit]:
     """Changes the whole, in its file and as it was printed."""
     flow = path.partition("/flows/")[2].removesuffix("/client")
@@ -289,6 +294,20 @@ FAULTS = (
         "lines *",
         "a new connection without a gap after the one before it",
         edit(f"{LOAD}.soak", where(interval(3600), put("connection_number", 2))),
+    ),
+    soak(
+        "soak-elsewhere",
+        INCONCLUSIVE,
+        "lines",
+        "a connection to another host than the whole names",
+        connection(put("server.host", "gamma"), put("server.address", "192.0.2.77")),
+    ),
+    soak(
+        "soak-other-job",
+        INCONCLUSIVE,
+        "lines",
+        "a connection whose payload was verified, in a flow without a check",
+        connection(put("params.verify", True)),
     ),
     soak(
         "soak-text",

@@ -1,0 +1,109 @@
+"""Lines of one flow that contradict the plan, the whole, or each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perch.judge.asked import Requests, spoken
+from perch.model.part import Part
+from perch.model.record import ROLES, Number, Params, Side
+from perch.model.soak import Anomaly
+from perch.soak.flow import Flowing
+from perch.soak.line_types import Connection, Described, Interval
+
+#: Backends whose address of an end is that of its interface; of others it may name the process.
+_WITH_ADDRESSES = ("tcp", "verbs")
+
+_NO_SIDE = Side()
+
+
+def _damaged(of: Flowing, line: Connection, why: str) -> Anomaly:
+    text = f"line {line.n}, connection {line.connection_number}: {why}"
+    return of.found("damaged", "lines", "inconclusive", text, line.start_s, line.start_s, [line.n])
+
+
+# ---- connections ---------------------------------------------------------------------------------
+
+
+def connections(of: Flowing, requests: Sequence[Requests]) -> Iterator[Anomaly]:
+    """A soak has the same ends and the same job after each reconnection.
+
+    The engine copies its last connection into the whole.
+    """
+    own = [line for line in of.lines if isinstance(line, Connection)]
+    known = of.whole or next(iter(own), None)
+    for line in own:
+        why = _unplanned(of, line, requests)
+        if why is None and known is not None:
+            why = _unlike(line, known)
+        if why is not None:
+            yield _damaged(of, line, why)
+
+
+def _unplanned(of: Flowing, line: Connection, requests: Sequence[Requests]) -> str | None:
+    params = line.params or Params()
+    size = of.flow.expect[0].size_bytes if of.flow.expect else None
+    if size is not None and params.size_bytes != size:
+        return f"its messages have {spoken(params.size_bytes)} bytes, not {size}"
+    for name in ("completion", "queue_pairs"):
+        asked, used = getattr(of.job, name), getattr(params, name)
+        if asked != used:
+            words = name.replace("_", " ")
+            return f"it had {words} {spoken(used)}, the soak's first line has {spoken(asked)}"
+    part = Part(
+        backend=line.backend, provider=line.provider, op=line.op, kind=of.flow.kind,
+        definition=line.definition, connection=line.connection,
+        client=line.client, server=line.server, link=line.link, params=params,
+    )  # fmt: skip
+    return next(filter(None, (one.unlike(part) for one in requests[:1])), None)
+
+
+def _unlike(line: Described, known: Described) -> str | None:
+    """The first thing in which it is another connection than the known one, in words."""
+    said, wanted = _identity(line), _identity(known)
+    return next(
+        (
+            f"its {name} is {spoken(value)}, in the {_name(known)} {spoken(wanted[name])}"
+            for name, value in said.items()
+            if value != wanted[name]
+        ),
+        None,
+    )
+
+
+def _name(known: Described) -> str:
+    return "first connection" if isinstance(known, Connection) else "whole"
+
+
+def _identity(line: Described) -> dict[str, object]:
+    """What a reconnection cannot change while software and cards are the same."""
+    found: dict[str, object] = {
+        "version": line.tool.version if line.tool else None,
+        "backend": line.backend,
+        "provider": line.provider,
+        "simulation": line.simulated,
+        "operation": line.op,
+        "definition": line.definition,
+        "completion level": line.completion_level,
+        "connection type": line.connection,
+        "link layer": line.link.layer if line.link else None,
+    }
+    for role in ROLES:
+        side = (line.client if role == "client" else line.server) or _NO_SIDE
+        found |= {f"{role} host": side.host, f"{role} device": side.device}
+        if line.backend in _WITH_ADDRESSES:
+            found[f"{role} address"] = side.address
+    return found
+
+
+def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
+    """Intervals that belong to another connection than the last connection's line before them."""
+    current: Number | None = None
+    for line in of.lines:
+        if isinstance(line, Connection):
+            current = line.connection_number
+        elif isinstance(line, Interval) and line.connection_number != current:
+            before = "none" if current is None else current
+            text = f"line {line.n} belongs to connection {line.connection_number}, but the last "
+            text += f"connection before it is {before}"
+            yield of.found("damaged", "lines", "inconclusive", text, *line.at)
