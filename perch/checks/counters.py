@@ -65,8 +65,8 @@ CLASSES: dict[str, Class] = {
         "No device saw a damaged packet",
         "Devices counted damaged packets or failed requests",
         _HEALTHY,
-        "clean or replace cable and transceiver of this port on both ends; if requests failed "
-        "(cqe, access, length), find the program on this device that sent them; measure again",
+        "clean or replace cable and transceiver of this port on both ends; measure again. If "
+        "requests failed (cqe, access, length), find the program on this device that sent them",
     ),
     "retransmissions": Class(
         "RDMA retransmissions are rare",

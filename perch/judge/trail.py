@@ -67,6 +67,7 @@ class Trail(msgspec.Struct):
     """What was read in one piece of a plan, or in all of it.
 
     `first`, `last`: marks of each host, so that each device is in one: its first one, its last one.
+    Each begins with the host's own first or last one.
     Most hosts read the same devices each time, and have one mark. `intervals`: how many were
     compared. `hardware`: of each device of a host that carried a flow, whether one was of hardware.
     """
@@ -115,9 +116,11 @@ class Trail(msgspec.Struct):
         if len(later) == len(last) == 1 and later[0].reading.layout is last[0].reading.layout:
             self._compare(host, last[0], later[0])
             return
+        if last:
+            self.steps += _vanished(host, last[0], later[0])
         seen: set[str] = set()
         for mark in later:
-            new = False
+            new = not first
             for device in mark.reading.layout.devices:
                 if device in seen:
                     continue
@@ -140,7 +143,7 @@ class Trail(msgspec.Struct):
         seen: set[str] = set()
         for mark in (*marks, *last):
             devices = mark.reading.layout.devices.keys()
-            if not devices <= seen:
+            if not kept or not devices <= seen:
                 kept.append(mark)
                 seen |= devices
         self.last[host] = kept
@@ -212,6 +215,23 @@ def _time(mark: Mark) -> float:
 
 def _counters(mark: Mark, device: str) -> Values:
     return mark.reading.table(mark.reading.layout.devices[device])
+
+
+def _vanished(host: str, earlier: Mark, later: Mark) -> Iterable[Step]:
+    """Devices that the next reading lacks.
+
+    An agent reads the same devices each time, and numbers its readings. Another agent, which
+    repeats some flows, begins at 1 and may need fewer devices.
+    """
+    before, after = earlier.reading, later.reading
+    if before.layout is after.layout or before.number is None or after.number is None:
+        return
+    if after.number > before.number:
+        seconds = round(later.time_s - earlier.time_s, 6)
+        for device in before.layout.devices:
+            if device not in after.layout.devices:
+                where = host, device, earlier.flow, later.flow, seconds
+                yield Step(*where, NO_CLASS, "", None, None, "are missing later")
 
 
 def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]:

@@ -10,7 +10,7 @@ import pytest
 from perch.checks import RunView
 from perch.judge.readings import around
 from perch.judge.trail import IDLE, End, Step, Trail, of_idle
-from perch.model.raw import Readings, TablesAround
+from perch.model.raw import Block, Layout, Reading, Readings, TablesAround
 from perch.model.verdict import Check
 from tests.py.checks_built import found, record, run_of
 
@@ -92,6 +92,52 @@ def test_pieces_join_as_if_they_were_one() -> None:
         joined.follow(followed(*piece))
     assert (joined.steps, joined.intervals) == (whole.steps, whole.intervals)
     assert len(whole.steps) == 5
+
+
+def read_as(number: int, at: float, *devices: str) -> Reading:
+    """A reading of one walk."""
+    blocks = {name: Block(name, n, ("tx_packets",)) for n, name in enumerate(devices)}
+    layout = Layout(Block("", 0, ()), blocks, {}, {})
+    return Reading(layout, str(at), at, " ".join("9" for _ in devices), number)
+
+
+def walked(*read_devices: tuple[str, ...], numbers: list[int] | None = None) -> list[list[End]]:
+    """Flows that follow each other: one reading of these devices is before it, one after it."""
+    rounds = []
+    for n, devices in enumerate(read_devices):
+        first = numbers[n] if numbers else 2 * n + 1
+        around_it = read_as(first, 2 * n, *devices), read_as(first + 1, 2 * n + 1, *devices)
+        rounds.append([End("a", f"f{n}", Readings(*around_it, "", ""))])
+    return rounds
+
+
+BOTH_DEVICES = ("eth1", "veth7")
+
+
+@pytest.mark.parametrize(
+    ("later", "gone"),
+    [
+        ([("eth1",), ("eth1",)], [("veth7", "f0", "f1")]),
+        ([("veth7",), BOTH_DEVICES], [("eth1", "f0", "f1")]),
+        ([BOTH_DEVICES, ()], [("eth1", "f1", "f2"), ("veth7", "f1", "f2")]),
+        ([(), ()], [("eth1", "f0", "f1"), ("veth7", "f0", "f1")]),
+    ],
+)
+def test_a_device_that_the_next_reading_lacks_is_a_step_of_any_pieces(
+    later: list[tuple[str, ...]], gone: list[tuple[str, str, str]]
+) -> None:
+    rounds = walked(BOTH_DEVICES, *later)
+    joined = Trail()
+    for one in rounds:
+        joined.follow(followed(one))
+    for trail in (followed(*rounds), joined):
+        steps = sorted((step.device, step.earlier, step.later) for step in trail.steps)
+        assert steps == gone
+        assert {step.why for step in trail.steps} == {"are missing later"}
+
+
+def test_an_agent_that_repeats_flows_may_read_fewer_devices() -> None:
+    assert followed(*walked(BOTH_DEVICES, ("eth1",), numbers=[3, 3])).steps == []
 
 
 def test_idle_time_comes_before_the_first_flow() -> None:

@@ -18,6 +18,10 @@ def uncounted(reading: Document) -> None:
     del reading["rdma"]["mlx5_0/1"]["counters"]["symbol_error"]
 
 
+def gone(reading: Document) -> None:
+    del reading["netdev"]["enp1s0"]
+
+
 def one_moment(end: Document) -> None:
     end["counters"]["after"]["time_s"] = end["counters"]["before"]["time_s"]
 
@@ -77,6 +81,13 @@ FAULTS = (
         "readings",
         "a counter that is missing from some flow on",
         uncounted,
+    ),
+    before_flow(
+        "between-vanished",
+        INCONCLUSIVE,
+        "readings",
+        "an interface that is gone from some flow on",
+        gone,
     ),
     fault(
         "fec",
