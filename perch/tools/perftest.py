@@ -13,6 +13,7 @@ from perch.model.record import Number, ToolName
 from perch.model.text import explained
 from perch.tools.perftest_command import COMMAND
 from perch.tools.perftest_figures import measured
+from perch.tools.perftest_served import contradiction
 from perch.tools.perftest_text import (
     EVENTS,
     GBIT,
@@ -230,5 +231,6 @@ TOOL = Tool(
     default_port=18515,
     version_key="perftest",
     connections=connections,
+    contradiction=contradiction,
     commands=dict.fromkeys(("latency", "bandwidth"), COMMAND),
 )

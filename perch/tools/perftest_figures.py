@@ -230,7 +230,7 @@ def _check_messages(average: float, messages: float, size: float, unit: float) -
         raise UnusableError(f"bandwidth and message rate disagree ({rates})")
 
 
-def _gbit_s(average: float, messages: float | None, size: float, unit: float) -> float:
+def rate_gbit_s(average: float, messages: float | None, size: float, unit: float) -> float:
     """The rate, of the column that has more digits.
 
     Below 1 two decimals are off by more than 0.5 %, and small messages are printed as 0.00 MiB/s.
@@ -245,7 +245,7 @@ def _bandwidth(row: Row, run: About, params: Params, count: int, unit: float) ->
     messages = natural_or_none(row.messages, "MsgRate")
     if messages is not None:
         _check_messages(average, messages, size, unit)
-    gbit_s = positive(_gbit_s(average, messages, size, unit), "BW average")
+    gbit_s = positive(rate_gbit_s(average, messages, size, unit), "BW average")
     if gbit_s > IMPOSSIBLE_GBIT_S:
         raise UnusableError(f"bandwidth of {shown(gbit_s)} Gb/s is impossible")
     # a peak of 0 was not measured (-D, or more than 20,000 iterations)

@@ -14,7 +14,9 @@ from tests.raw_lines import End, walks
 MakeRun = Callable[[str], Path]
 
 IPERF3, LATENCY, IPERF = (f"{test}/alpha/beta/0/1" for test in ("iperf3", "tcp-latency", "iperf"))
-WRITE = "write-latency/alpha/beta/0/1"
+WRITE, WRITES, SENDS = (
+    f"{test}/alpha/beta/0/1" for test in ("write-latency", "write-bandwidth", "send-bandwidth")
+)
 
 
 def of_flow(run: Run, flow: str) -> str:
@@ -75,6 +77,9 @@ SERVED = (
         "363 MBytes  1.56 Gb",
         "received, the client",
     ),
+    ("rxe", SENDS, r" 2\.89 ", " 14.45 ", "Gb/s, the client's"),
+    ("rxe", WRITES, r" 5\.10 (\s+)0.000082", r" 50.10 \g<1>0.000802", "Gb/s, the client's"),
+    ("rxe", WRITE, r" 15383.16  (\s+)17870.26 ", r" 1538.32 \g<1>1787.03 ", "us, the client's"),
     ("rxe", WRITE, "RDMA_Write Lat", "RDMA_Read Lat", "other connections than the client's"),
 )
 

@@ -217,6 +217,18 @@ FAULTS = (
         prints(LATENCY, later(-36.026), times(1.00001, "latency_us.mean")),
     ),
     fault(
+        "servers-rate",
+        "rxe",
+        INCONCLUSIVE,
+        "flow/write-bandwidth/alpha/beta/0/1 coverage",
+        "perftest's server with another rate than its client's",
+        output(
+            "write-bandwidth/alpha/beta/0/1",
+            substitute(r" 5\.10 (\s+)0.000082", r" 50.10 \g<1>0.000802"),
+            role="server",
+        ),
+    ),
+    fault(
         "other-stream",
         "loopback",
         INCONCLUSIVE,
