@@ -55,6 +55,12 @@ def huge(params: Params) -> Number | None:
 # ---- what an output states -----------------------------------------------------------------------
 
 
+def _layer(part: Part) -> str | None:
+    """The layer below iWARP is Ethernet."""
+    layer = (part.link or _NO_LINK).layer
+    return "ethernet" if layer == "iwarp" else layer
+
+
 def _rate(part: Part) -> Rate | None:
     return part.params.rate if part.params else None
 
@@ -97,6 +103,7 @@ STATED: dict[str, Callable[[Part], Any]] = {
     "definition": lambda part: part.definition,
     "connection": lambda part: part.connection,
     "reverse": lambda part: part.reverse,
+    "layer": _layer,
     "mtu_bytes": lambda part: (part.link or _NO_LINK).mtu_bytes,
     "huge": lambda part: huge(part.params or _NO_PARAMS),
     "paced": lambda part: _rate(part) is not None,
@@ -286,17 +293,19 @@ class Asking:
         return found
 
     def _kind(self, flow: Flow, host: str) -> int:
-        """A number that ends of flows with the same devices share."""
+        """A number that ends of flows with the same fabric and devices share."""
         key = host, flow.rail, flow.devices
         found = self._kinds.get(key)
         if found is None:
-            devices = msgspec.json.encode(flow.used(self._hosts[host].devices))
-            found = self._kinds[key] = self._alike.setdefault(devices, len(self._alike))
+            of = self._hosts[host]
+            alike = msgspec.json.encode((of.fabric, flow.used(of.devices)))
+            found = self._kinds[key] = self._alike.setdefault(alike, len(self._alike))
         return found
 
     def _made(self, flow: Flow) -> Asked:
-        client, server = (self._hosts[host].devices for host in (flow.client, flow.server))
-        return asked(flow, Ends(flow.used(client), flow.used(server), flow.devices))
+        client, server = self._hosts[flow.client], self._hosts[flow.server]
+        used = flow.used(client.devices), flow.used(server.devices)
+        return asked(flow, Ends(*used, flow.devices, client.fabric))
 
 
 def asked(flow: Flow, ends: Ends) -> Asked:

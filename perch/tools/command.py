@@ -38,15 +38,22 @@ class Want(NamedTuple):
     optional: bool = False
 
 
+#: Of a fabric of the inventory, the link layer of its ports (IBV_LINK_LAYER_*; Soft-RoCE and iWARP
+#: have Ethernet's). Others have no verbs, or any.
+LINK_LAYERS = {"roce": "ethernet", "infiniband": "infiniband"}
+
+
 class Ends(NamedTuple):
     """The devices of each end that a flow uses, as the inventory names them.
 
-    `pairs`: of devices that measure, one also where the inventory names none.
+    `pairs`: of devices that measure, one also where the inventory names none. `fabric`: the
+    client's, whose link an output states.
     """
 
     client: Sequence[Mapping[str, Any]] = ()
     server: Sequence[Mapping[str, Any]] = ()
     pairs: int = 1
+    fabric: str | None = None
 
     def first(self, role: Role, key: str) -> Any:
         """A setting of an end's first device; None where the inventory has none.
@@ -79,6 +86,11 @@ def named_first(ends: Ends) -> Iterator[Want]:
     """Each end's first device, which the output must name."""
     yield Want("client.device", ends.first("client", "name"))
     yield Want("server.device", ends.first("server", "name"))
+
+
+def layer_want(ends: Ends) -> Want:
+    """Verbs name the link layer of their port. Headers, and so the ceiling, depend on it."""
+    return Want("layer", LINK_LAYERS.get(ends.fabric or ""), optional=True)
 
 
 def expect_sizes(test: SuiteTest, devices: int) -> list[Expect]:

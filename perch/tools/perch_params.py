@@ -9,7 +9,7 @@ from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import SuiteTest
 from perch.tools import atomics
-from perch.tools.command import Ends, Want, count, duration_s, numeral
+from perch.tools.command import Ends, Want, count, duration_s, layer_want, numeral
 
 #: Providers that drive a card themselves (fi_provider(7)), also below a utility such as ofi_rxm.
 _of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
@@ -165,6 +165,7 @@ def path_wants(test: SuiteTest, ends: Ends) -> Iterator[Want]:
     if not managed:
         yield Want("mtu_bytes", count(test, "mtu"))
     yield Want("gid_index", ends.first("client", "gid_index"))
+    yield layer_want(ends)
     pkey = count(test, "pkey")
     if pkey is not None:  # the record's has the bit that says whether the port is a full member
         yield Want("pkey", (pkey | FULL_MEMBER, pkey & ~FULL_MEMBER))

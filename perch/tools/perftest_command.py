@@ -20,6 +20,7 @@ from perch.tools.command import (
     count,
     duration_s,
     flag,
+    layer_want,
     named_first,
     whole,
 )
@@ -254,6 +255,7 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield from _queue_wants(test)
     yield Want("inline_bytes", count(test, "inline"), True)
     yield Want("gid_index", ends.first("client", "gid_index"), True)
+    yield layer_want(ends)
     if not managed:
         yield Want("mtu_bytes", count(test, "mtu"), True)
     yield Want("srq", test.get("srq") is True, True)

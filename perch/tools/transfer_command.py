@@ -237,7 +237,7 @@ def _ends_of(test: SuiteTest, ends: Ends, pair: int) -> Ends:
     client, server = (
         devices[at : at + 1] for devices, at in zip((ends.client, ends.server), places, strict=True)
     )
-    return Ends(client, server, 1)
+    return ends._replace(client=client, server=server, pairs=1)
 
 
 def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:

@@ -13,7 +13,7 @@ from perch.model.plan import Expect
 from perch.model.record import Params
 from perch.plan import forms
 from perch.tools import TOOLS
-from perch.tools.command import Ends
+from perch.tools.command import LINK_LAYERS, Ends
 from tests.py.asking import NO_DEVICES, changed, flow, judged, other, why
 
 # ---- the engine ----------------------------------------------------------------------------------
@@ -316,6 +316,34 @@ def test_perftests_queue_pairs_are_those_of_the_params(
         "params": params | change,
     }  # fmt: skip
     assert why(planned, part, GID_3) == (message and f"the plan asks for {message}")
+
+
+@pytest.mark.parametrize(
+    ("fabric", "layer", "fits"),
+    [
+        *(("roce", "ethernet", True), ("roce", "infiniband", False), ("roce", None, True)),
+        *(("infiniband", "infiniband", True), ("infiniband", "ethernet", False)),
+        ("roce", "iwarp", True),  # siw and irdma: Ethernet below
+        *(("slingshot", "ethernet", True), ("loopback", "ethernet", True)),
+    ],
+)
+@pytest.mark.parametrize("tool", ["perch", "perftest"])
+def test_the_link_layer_of_verbs_is_the_fabrics(
+    tool: str, fabric: str, layer: str | None, fits: bool
+) -> None:
+    ends = Ends([{"name": "rxe0"}], [{"name": "rxe0"}], fabric=fabric)
+    planned = flow(tool, backend="verbs" if tool == "perch" else None)
+    side = {"device": "rxe0"}
+    part = {
+        **SEND, "backend": "verbs", "connection": "RC", "client": side, "server": side,
+        "link": {"layer": layer}, "params": {
+            "completion": "busy", "verify": False, "bidirectional": False, "queue_pairs": 1,
+            "batch": 1, "cq_moderation": 1, "sl": 0, "traffic_class": 0, "srq": False,
+            "rdma_cm": False, "relaxed_ordering": False,
+        },
+    }  # fmt: skip
+    words = f"the plan asks for layer {LINK_LAYERS.get(fabric)}, the output says {layer}"
+    assert why(planned, part, ends) == (None if fits else words)
 
 
 ATOMIC = {

@@ -175,6 +175,22 @@ FAULTS = (
         output(f"{PERFTEST}/1", substitute("MiB/sec", "Gb/sec")),
     ),
     fault(
+        "perftest-layer",
+        "fabric",
+        INCONCLUSIVE,
+        "flow/perftest-write-bandwidth/alpha/beta/0/1 coverage path/*",
+        "perftest's output of an InfiniBand port on a RoCE fabric",
+        output(f"{PERFTEST}/1", substitute("Link type       : Ethernet", "Link type       : IB")),
+    ),
+    fault(
+        "engine-layer",
+        "fabric",
+        INCONCLUSIVE,
+        f"flow/{WRITES} coverage path/*",
+        "the engine's output of an InfiniBand port on a RoCE fabric",
+        prints(WRITES, put("link.layer", "infiniband")),
+    ),
+    fault(
         "no-rate-told",
         "fabric",
         INCONCLUSIVE,
