@@ -59,6 +59,9 @@ WARMUP = 2
 #: Connections on which messages may be lost (docs/definitions.md, Losses).
 UNRELIABLE = ("UC", "UD", "datagram")
 
+#: Operations whose messages --verify checks byte by byte; an atomic has a word of its own.
+PAYLOAD_OPS = ("send", "send-imm", "write", "write-imm", "read")
+
 #: Times of one measurement are taken by two clocks (perch/tools/perch.py).
 CLOCKS, CLOCKS_S = 1.05, 0.1
 
@@ -311,7 +314,7 @@ def _checking() -> Iterator[Law]:
     trips = pl.when(_col("definition") == "half_round_trip").then(2).otherwise(1)
     size = _col("params.size_bytes")
     moved = pl.coalesce(_us("count") * trips * size, _col("bandwidth.bytes"))
-    has_payload = _col("op").is_in(["send", "send-imm", "write", "write-imm", "read"])
+    has_payload = _col("op").is_in(PAYLOAD_OPS)
     moves = (_col("backend") != "null") & _col("kind").is_in(["latency", "bandwidth"])
     is_one = _IS_ENGINE & has_payload & moves & ~_IS_SOAK
     yield Law(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perch.judge.asked import Requests, spoken
+from perch.judge.laws import PAYLOAD_OPS
 from perch.model.part import Part
 from perch.model.record import ROLES, Number, Params, Side
 from perch.model.soak import Anomaly
@@ -42,7 +43,7 @@ def connections(of: Flowing, requests: Sequence[Requests]) -> Iterator[Anomaly]:
 
 def _unplanned(of: Flowing, line: Connection, requests: Sequence[Requests]) -> str | None:
     params = line.params or Params()
-    size = of.flow.expect[0].size_bytes if of.flow.expect else None
+    size = _size(of)
     if size is not None and params.size_bytes != size:
         return f"its messages have {spoken(params.size_bytes)} bytes, not {size}"
     for name in ("completion", "queue_pairs"):
@@ -107,3 +108,40 @@ def of_no_connection(of: Flowing) -> Iterator[Anomaly]:
             text = f"line {line.n} belongs to connection {line.connection_number}, but the last "
             text += f"connection before it is {before}"
             yield of.found("damaged", "lines", "inconclusive", text, *line.at)
+
+
+# ---- bytes ---------------------------------------------------------------------------------------
+
+
+def of_messages(of: Flowing) -> Iterator[Anomaly]:
+    """The engine counts whole messages, and has their bytes from their number."""
+    size = _size(of)
+    for line in of.intervals if size is not None else ():
+        if line.bytes != line.messages * (size or 0):
+            text = f"line {line.n} has {line.messages} messages of {size} bytes, "
+            text += f"but {line.bytes} bytes"
+            yield of.found("damaged", "lines", "inconclusive", text, *line.at)
+
+
+def unchecked(of: Flowing) -> Iterator[Anomaly]:
+    """With --verify each interval checks every byte that arrived in it, as a record must."""
+    for line in of.well if of.asks("verify") else ():
+        arrived = _arrived(of, line)
+        if line.checked_bytes < arrived:
+            text = f"--verify checked {line.checked_bytes} bytes in this interval; "
+            text += f"at least {arrived} arrived"
+            yield of.found("damaged", "integrity", "inconclusive", text, *line.at)
+
+
+def _arrived(of: Flowing, line: Interval) -> Number:
+    """At least so many bytes were there to check; of an echo they are checked at both ends."""
+    if of.flow.op not in PAYLOAD_OPS or of.flow.backend == "null":
+        return min(line.messages, 1)
+    messages = line.messages if line.latency_us is None else line.samples
+    own = (one for one in of.lines if isinstance(one, Connection))
+    is_echo = any(one.definition == "half_round_trip" for one in own)
+    return messages * (_size(of) or 0) * (2 if is_echo else 1)
+
+
+def _size(of: Flowing) -> int | None:
+    return of.flow.expect[0].size_bytes if of.flow.expect else None

@@ -203,6 +203,7 @@ def sums(of: Flowing, whole: Whole, t: Total) -> Iterator[str]:
     soak = whole.soak
     is_whole = soak.dropped_lines == 0
     bad = whole.integrity.bad_bytes if whole.integrity else None
+    checked = whole.integrity.checked_bytes if whole.integrity else None
     pairs: list[tuple[str, Number, Number | None, float]] = [
         ("intervals", t.intervals, soak.intervals, 0),
         ("gaps", t.gaps, soak.gaps, 0),
@@ -212,14 +213,15 @@ def sums(of: Flowing, whole: Whole, t: Total) -> Iterator[str]:
         ("s", t.elapsed_s, whole.elapsed_s, 0.01 + 1e-6 * t.elapsed_s),
         ("s passed", t.end_s, soak.passed_s, of.slack_s),
         ("connections", t.connections, soak.connections, 0),
+        ("verified bytes", t.checked_bytes, checked, 0),
         ("corrupted bytes", t.bad_bytes, bad, 0),
     ]
     if whole.measured == "bandwidth":
         said = whole.bandwidth.bytes if whole.bandwidth else None
-        pairs.insert(-1, ("bytes", t.bytes, said, 0))
+        pairs.insert(-2, ("bytes", t.bytes, said, 0))
     else:
         samples = whole.latency_us.count if whole.latency_us else None
-        pairs.insert(-1, ("samples", t.samples, samples, 0))
+        pairs.insert(-2, ("samples", t.samples, samples, 0))
     for what, of_lines, said, grace in pairs:
         if said is None:
             if of_lines > 0:

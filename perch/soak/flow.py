@@ -398,13 +398,6 @@ def corrupt(of: Flowing) -> Iterator[Anomaly]:
             yield of.found("corrupt", "integrity", "fail", text, *line.at, unit="bytes")
 
 
-def unchecked(of: Flowing) -> Iterator[Anomaly]:
-    for line in of.well if of.asks("verify") else ():
-        if line.messages > 0 and line.checked_bytes == 0:
-            text = "--verify checked no byte in this interval"
-            yield of.found("damaged", "integrity", "inconclusive", text, *line.at)
-
-
 # ---- the wall clock ------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,3 +91,77 @@ def test_addresses_that_name_a_process_differ_by_connection(root: Path) -> None:
     soak.edit_lines("*/flows/*/*/*/*/*/client.soak", own)
     soak.judge()
     assert soak.texts("damaged") == []
+
+
+# ---- bytes ---------------------------------------------------------------------------------------
+
+
+def interval(*changes: Callable[[Document], None]) -> Callable[[Document, int], None]:
+    """Changes the first interval of a flow, which stands third."""
+
+    def edit(line: Document, place: int) -> None:
+        for change in changes if place == 2 else ():
+            change(line)
+
+    return edit
+
+
+def test_an_interval_that_checked_less_than_arrived_is_found_and_the_sum_of_them(
+    root: Path,
+) -> None:
+    soak = composed(root, "--duration 600")
+    soak.edit_lines(
+        "*/flows/verify/*/*/*/*/client.soak", interval(put("integrity.checked_bytes", 1))
+    )
+    assert soak.judge() == "INCONCLUSIVE"
+    wanted = r"inconclusive: verify/.*: --verify checked 1 bytes in this interval; at least 7\d{8} "
+    assert re.match(wanted, soak.said("integrity"))
+    assert re.match(
+        r"inconclusive: verify/.*: \d+ verified bytes in the whole, \d+", soak.said("sum")
+    )
+
+
+def test_a_verified_echo_is_checked_at_both_ends(root: Path) -> None:
+    """Its whole claims both, and so must each interval."""
+    soak = composed(root, "--duration 600")
+
+    def plan(document: Document) -> None:
+        for turn in document["rounds"]:
+            for flow in turn["flows"]:
+                if flow["test"] == "latency":
+                    flow["params"]["verify"] = True
+
+    soak.edit("plan.json", plan)
+
+    def checked(ends: int) -> Callable[[Document, int], None]:
+        def change(line: Document, _: int) -> None:
+            if line["kind"] == "interval":
+                line["integrity"] = {"checked_bytes": ends * line["bytes"], "bad_bytes": 0}
+
+        return change
+
+    def unchecked() -> list[str]:
+        soak.judge()
+        return [text for text in soak.texts("damaged") if "--verify checked" in text]
+
+    soak.edit_lines("*/flows/latency/*/*/*/*/client.soak", checked(2))
+    assert unchecked() == []
+    soak.edit_lines("*/flows/latency/*/*/*/*/client.soak", checked(1))
+    assert "checked 768000 bytes in this interval; at least 1536000 arrived" in unchecked()[0]
+
+
+@pytest.mark.parametrize("test", ["load", "latency"])
+def test_an_interval_whose_bytes_are_not_those_of_its_messages_is_found(
+    root: Path, test: str
+) -> None:
+    soak = composed(root, "--duration 600")
+
+    def fewer(line: Document) -> None:
+        line["messages"] = line["messages"] * 99 // 100
+        if line["latency_us"]:
+            line["messages"] = line["latency_us"]["count"] + 1
+
+    soak.edit_lines(f"*/flows/{test}/*/*/*/*/client.soak", interval(fewer))
+    assert soak.judge() == "INCONCLUSIVE"
+    wanted = r"inconclusive: " + test + r"/.*: line 3 has \d+ messages of \d+ bytes, but \d+ bytes"
+    assert re.match(wanted, soak.said("lines"))

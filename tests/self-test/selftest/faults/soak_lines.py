@@ -203,9 +203,24 @@ FAULTS = (
     soak(
         "soak-unchecked",
         INCONCLUSIVE,
-        "integrity *",
+        "integrity soak/sum",
         "an interval of a verified flow that checked no byte",
         one_interval(put("integrity.checked_bytes", 0), path=VERIFY),
+    ),
+    soak(
+        "soak-hardly-checked",
+        INCONCLUSIVE,
+        "integrity",
+        "a verified flow that checked a byte of each interval, and its whole the sum",
+        edit(f"{VERIFY}.soak", where(interval(-1), put("integrity.checked_bytes", 1))),
+        *whole(put("integrity.checked_bytes", 120), path=VERIFY),
+    ),
+    soak(
+        "soak-messages",
+        INCONCLUSIVE,
+        "lines",
+        "an interval with half of the messages for the same bytes",
+        one_interval(lambda line: line.update(messages=line["messages"] // 2)),
     ),
     soak(
         "soak-slower",
