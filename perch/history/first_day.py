@@ -36,28 +36,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Writes and prints the page."""
     from perch.history.bundle import run_files
+    from perch.run import folder
+
+    root = folder.judged_folder(args.run)
+    folder.verdict_head(root)
+    made = text(root)
+    try:
+        (root / FILE).write_text(made)
+    except OSError as error:
+        raise PerchError(
+            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=root / FILE
+        ) from None
+    print(made)
+    found = addresses(_content(root / name) for name in run_files(root))
+    print(f"Addresses in this run's files ({len(found)}): {', '.join(found) or 'none'}")
+    return ExitCode.PASS
+
+
+def text(root: Path) -> str:
+    """The page of a judged run. Raises PerchError."""
     from perch.judge import planned
     from perch.judge.lag import lags
     from perch.judge.raw import RawFiles
     from perch.run import folder
     from perch.views.first_day import page
 
-    root = folder.judged_folder(args.run)
-    folder.verdict_head(root)
     plan, records = planned.read_plan(root / folder.PLAN), folder.records(root)
     files = RawFiles(root)
-    late = {host: list(lags(files, host)) for host in plan.hosts}
-    text = page(plan, records, late)
-    try:
-        (root / FILE).write_text(text)
-    except OSError as error:
-        raise PerchError(
-            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=root / FILE
-        ) from None
-    print(text)
-    found = addresses(_content(root / name) for name in run_files(root))
-    print(f"Addresses in this run's files ({len(found)}): {', '.join(found) or 'none'}")
-    return ExitCode.PASS
+    return page(plan, records, {host: list(lags(files, host)) for host in plan.hosts})
 
 
 # ---- addresses -----------------------------------------------------------------------------------

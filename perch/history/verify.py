@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
@@ -18,8 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Checks names, sizes, manifest and signature of BUNDLE, and judges it again in a\n"
         "temporary folder. records.jsonl, verdict.json and a soak's intervals.jsonl must be the\n"
-        "same to the byte. report.md, junit.xml and perch.prom are made again and must be the\n"
-        "same. report.html and charts are not made again."
+        "same to the byte. report.md, report.html, charts, junit.xml, perch.prom and\n"
+        "first-day.md are made again and must be the same."
     )
     parser.epilog = (
         "Exit: 0 the same, 1 it differs, is damaged or badly signed, 2 usage,\n"
@@ -121,44 +120,41 @@ def _check_verdict(bundle: Path, root: Path, work: Path) -> None:
             "raw/manifest.sha256 is missing, so edits of raw files before packing cannot be "
             "detected"
         )
-    _check_report(bundle, root, again)
+    unknown = _check_report(bundle, root, again)
     print(clean(judging.line(verdict)))
+    if unknown is not None:
+        raise unknown
 
 
-def _check_report(bundle: Path, root: Path, again: Path) -> None:
-    """Reports are drawn from the run judged again, and compared. Raises PerchError."""
-    from perch.model import derived
+def _check_report(bundle: Path, root: Path, again: Path) -> PerchError | None:
+    """Reports are drawn from the run judged again, and compared. Raises PerchError.
 
-    shown = [name for name in derived.DERIVED if (root / name).is_file()]
-    changed = set(derived.stale(root))
-    made = dict(_drawn_again(again))
-    for name in shown:
-        if name in made and (root / name).read_bytes() != made[name]:
-            changed.add(name)
-        elif name in made and name not in changed:
-            print(f"{name}: the same, to the byte")
-    for name in sorted(changed):
-        print(f"perchctl verify: {name}: it does not show this verdict", file=sys.stderr)
-    if changed:
-        raise _differs(bundle, "its report is not what its verdict and records give")
-    if derived.PAGE in shown:
-        print(f"{derived.PAGE} and charts: not made again")
+    Returns the fault of what could not be drawn here.
+    """
+    from perch.history import packed, redrawn
+    from perch.model.derived import PAGE
 
-
-def _drawn_again(again: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of a report without pictures, by name."""
-    from perch.exports import report
-    from perch.model import derived
-    from perch.views import inputs
-
-    run = inputs.read_run(again)
-    try:
-        for name, text in report.texts(run, report.draw(run)):
-            yield name, text.encode()
-    except ModuleNotFoundError as error:  # setup/setup verify leaves it out
-        print(
-            f"{derived.MARKDOWN}: not made again, as the Python package '{error.name}' is missing"
+    found = redrawn.compared(root, again)
+    for name in found.same:
+        print(f"{clean(name)}: the same{'' if name == PAGE else ', to the byte'}")
+    for name in found.changed:
+        print(f"perchctl verify: {clean(name)}: it does not show this verdict", file=sys.stderr)
+    if found.changed:
+        made_by = packed.versions(root)
+        raise _differs(
+            bundle,
+            "its report is not what its verdict and records give with this Perch. "
+            f"The bundle was made by {made_by}",
         )
+    if not found.unknown:
+        return None
+    names = dict.fromkeys(name.partition("/")[0] for name in found.unknown)
+    return PerchError(
+        ExitCode.INCONCLUSIVE,
+        f"not compared: {', '.join(names)} ({clean('; '.join(found.why))})",
+        file=bundle,
+        remedy="verify it with what setup/setup run installs",
+    )
 
 
 def _refuse_older(bundle: Path, root: Path) -> None:

@@ -20,7 +20,7 @@ from perch.errors import PerchError
 from perch.exports import report
 from perch.history import packed, unpacked
 from perch.model import schemas
-from perch.views import inputs, markdown
+from perch.views import inputs
 from tests.py.bundle_built import closed, opened, sealed_again
 from tests.py.conftest import FIXTURES, Ended
 from tests.py.judging import Run, put
@@ -416,17 +416,3 @@ def test_a_forged_report_is_found(
     ended = perchctl("verify", tmp_path / "packed")
     assert ended.code == 1
     assert f"{name}: it does not show this verdict" in ended.stderr
-
-
-def test_without_jinja2_exports_are_drawn_again_all_the_same(
-    reported: Path, perchctl: Perchctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(*_: object, **__: object) -> str:
-        raise ModuleNotFoundError("No module named 'jinja2'", name="jinja2")
-
-    perchctl("bundle", reported, tmp_path / "packed")
-    monkeypatch.setattr(markdown, "filled", missing)
-    ended = perchctl("verify", tmp_path / "packed")
-    assert (ended.code, ended.stderr) == (0, "")
-    assert "report.md: not made again, as the Python package 'jinja2' is missing" in ended.stdout
-    assert "perch.prom: the same, to the byte" in ended.stdout
