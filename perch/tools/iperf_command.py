@@ -69,6 +69,7 @@ def _wants(test: SuiteTest, ends: Ends, expect: Expect) -> Iterator[Want]:
     yield Want("kind", test.kind)
     yield Want("duration_s", duration_s(test))
     yield Want("queue_pairs", count(test, "streams", 1))
+    yield Want("paced", False)  # no test has a rate of its own
     if test.tool == "iperf3":
         yield Want("bidirectional", False)
         yield Want("reverse", False)

@@ -46,6 +46,7 @@ ENDS: tuple[tuple[str, str, Change, str], ...] = (
     ("loopback", "iperf3", put("start.version", "iperf 3.9"), "the output is of 3.9"),
     ("loopback", "iperf3", elsewhere, "the output says 127.0.0.3"),
     ("loopback", "iperf3", put("start.test_start.reverse", 1), "asks for reverse false"),
+    ("loopback", "iperf3", put("start.test_start.target_bitrate", 1000), "asks for paced false"),
 )  # fmt: skip
 
 

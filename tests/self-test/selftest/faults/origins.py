@@ -128,6 +128,14 @@ FAULTS = (
         prints(IPERF3, put("start.test_start.reverse", 1)),
     ),
     fault(
+        "throttled",
+        "loopback",
+        INCONCLUSIVE,
+        OF_IPERF3,
+        "iperf3 with a target rate, which no test has",
+        prints(IPERF3, put("start.test_start.target_bitrate", 1000)),
+    ),
+    fault(
         "before-plan",
         "loopback",
         INCONCLUSIVE,
