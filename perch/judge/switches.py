@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +15,7 @@ from perch.judge.jq_program import JQ
 from perch.judge.raw import RawFiles
 from perch.judge.switch_samples import Flows, during
 from perch.model.figures import encode
+from perch.model.moments import LOST_S, moment
 from perch.model.plan import Plan, PlanHost
 from perch.model.raw import Environment
 
@@ -62,6 +65,36 @@ def _host(files: RawFiles, name: str, planned: PlanHost) -> Document:
     }  # fmt: skip
 
 
+def _span(seen: pl.DataFrame) -> tuple[float, float]:
+    """When the first flow began and the last one ended; without flows any time is right."""
+    first = pl.min_horizontal("client_begin", "server_begin").min().fill_null(math.inf)
+    last = pl.max_horizontal("client_end", "server_end").max().fill_null(-math.inf)
+    begin, end = seen.select(first.alias("first"), last.alias("last")).row(0)
+    return begin, end
+
+
+def _untimely(seen: pl.DataFrame, plan: Plan, readings: Mapping[str, Document | None]) -> Document:
+    """Why readings are not of the time before and after the flows, by phase.
+
+    The controller's clock dates them, and those of the hosts the flows: LOST_S apart at most.
+    """
+    created = moment(plan.created)
+    begin, end = _span(seen)
+    why = {}
+    for phase, reading in readings.items():
+        said = reading.get("collected") if reading is not None else None
+        at = moment(said)
+        if at is None:
+            continue  # jq says so
+        if created is not None and at < created - LOST_S:
+            why[phase] = f"it was read at {said}, before the plan was made"
+        elif phase == "before" and at > begin + LOST_S:
+            why[phase] = f"it was read at {said}, after the first flow began"
+        elif phase == "after" and at < end - LOST_S:
+            why[phase] = f"it was read at {said}, before the last flow ended"
+    return why
+
+
 def read_switches(files: RawFiles, plan: Plan, seen: pl.DataFrame) -> SwitchFacts | None:
     """Everything that is known of the plan's switches; None where it names none.
 
@@ -70,17 +103,17 @@ def read_switches(files: RawFiles, plan: Plan, seen: pl.DataFrame) -> SwitchFact
     """
     if not plan.switches:
         return None
+    switches = []
+    for name, planned in plan.switches.items():
+        readings = {phase: _reading(files, name, phase) for phase in ("before", "after")}
+        found = {
+            "name": name,
+            "planned": msgspec.structs.asdict(planned),
+        }  # with what is empty, too
+        switches.append(found | readings | {"untimely": _untimely(seen, plan, readings)})
     asked = {
         "run": plan.run,
-        "switches": [
-            {
-                "name": name,
-                "planned": msgspec.structs.asdict(planned),  # with what is empty, too
-                "before": _reading(files, name, "before"),
-                "after": _reading(files, name, "after"),
-            }
-            for name, planned in plan.switches.items()
-        ],
+        "switches": switches,
         "hosts": {name: _host(files, name, planned) for name, planned in plan.hosts.items()},
     }
     facts = judged(asked)

@@ -19,6 +19,7 @@ from perch.judge.switch_samples import Flows, during
 from perch.judge.switches import read_switches
 from perch.model.plan import Plan, PlanHost, PlanSwitch, Suite
 from perch.model.sections import During, DuringRow
+from perch.soak.moments import dated
 from tests.switches.growth import grown
 
 TESTS = Path(__file__).parents[1]
@@ -86,9 +87,13 @@ SEEN = pl.DataFrame([FLOW], schema=SCHEMA, orient="row")
 
 
 def switch(root: Path, provider: str, **after: str) -> Document:
-    """leaf1 as a verdict has it; `after`: what it answers otherwise after the flows."""
+    """leaf1 as a verdict has it; `after`: what it answers otherwise after the flows.
+
+    `before_at`, `after_at`: when it was read.
+    """
     for phase in ("before", "after"):
         one = json.loads(json.dumps(reading(provider, phase)))
+        one["collected"] = after.pop(f"{phase}_at", one["collected"])
         if phase == "after":
             for name, text in after.items():
                 one["commands"][name]["stdout"] = text
@@ -110,6 +115,29 @@ def switch(root: Path, provider: str, **after: str) -> Document:
     assert facts is not None
     (row,) = facts.rows
     return row
+
+
+@pytest.mark.parametrize(
+    ("phase", "seconds", "why"),
+    [
+        ("before", -331, "before the plan was made"),
+        ("before", -329, None),
+        ("before", 315, None),
+        ("before", 317, "after the first flow began"),
+        ("after", -265, None),
+        ("after", -267, "before the last flow ended"),
+        ("after", 9e5, None),
+    ],
+)
+def test_switch_is_read_between_plan_and_flows_and_after_them(
+    phase: str, seconds: float, why: str | None, tmp_path: Path
+) -> None:
+    """The plan is of 30 s before at(0), the flow runs from at(16) to at(34), 300 s are granted."""
+    write(tmp_path, "sonic")
+    row = switch(tmp_path, "sonic", **{f"{phase}_at": dated(START_S + seconds)})
+    said = [fault["why"] for fault in row["faults"] if fault["command"] == phase]
+    untimely = [one for one in said if one.startswith("it was read at ")]
+    assert [one.partition(", ")[2] for one in untimely] == ([why] if why else [])
 
 
 def judged(root: Path, provider: str, changes: list[Change]) -> dict[str, During]:

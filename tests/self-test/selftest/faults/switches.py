@@ -84,6 +84,22 @@ FAULTS = (
         edit(AFTER, put("run", "20260101T000000Z-other")),
     ),
     fault(
+        "switch-early",
+        "switched",
+        INCONCLUSIVE,
+        UNANSWERED,
+        "a switch's reading of another year",
+        edit(BEFORE, put("collected", "2020-01-01T00:00:00Z")),
+    ),
+    fault(
+        "switch-late",
+        "switched",
+        INCONCLUSIVE,
+        UNANSWERED,
+        "a switch that was first read after the flows",
+        edit(BEFORE, put("collected", "2026-11-21T14:18:24Z")),
+    ),
+    fault(
         "switch-port",
         "switched",
         INCONCLUSIVE,

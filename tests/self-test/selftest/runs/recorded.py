@@ -130,8 +130,10 @@ def switched(root: Path) -> None:
     for host in plan["hosts"].values():
         host["switch"] = "leaf1"
     write(root / "plan.json", plan)
-    for phase, minute in (("before", 0), ("after", 1)):
-        said = compact(_reading(plan["run"], phase, f"2026-01-01T00:0{minute}:30.000000Z"))
+    agents = [walk.agent for walk in raw_lines.walks(root)]
+    times = min(one["started"] for one in agents), max(one["ended"] for one in agents)
+    for phase, at in zip(("before", "after"), times, strict=True):
+        said = compact(_reading(plan["run"], phase, at))
         said = said.replace("node1", "alpha").replace("node2", "beta")
         write(root / f"raw/leaf1/switch-{phase}.json", json.loads(said))
     sealed_again(root)
