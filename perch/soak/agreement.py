@@ -9,11 +9,16 @@ from perch.judge.laws import PAYLOAD_OPS
 from perch.model.part import Part
 from perch.model.record import ROLES, Number, Params, Side
 from perch.model.soak import Anomaly
+from perch.model.text import plural
 from perch.soak.flow import Flowing
 from perch.soak.line_types import Connection, Described, Interval
 
 #: Backends whose address of an end is that of its interface; of others it may name the process.
 _WITH_ADDRESSES = ("tcp", "verbs")
+
+#: Messages whose figures, of nine digits, and seconds of processors do not repeat by chance. Fewer
+#: may, as where each window has one message of a slow pace. Site policy.
+LEAST_MESSAGES = 100
 
 _NO_SIDE = Side()
 
@@ -145,3 +150,39 @@ def _arrived(of: Flowing, line: Interval) -> Number:
 
 def _size(of: Flowing) -> int | None:
     return of.flow.expect[0].size_bytes if of.flow.expect else None
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+def repeated(of: Flowing) -> Iterator[Anomaly]:
+    """Intervals with the figures and processor seconds of an earlier one, to the last digit.
+
+    A pace makes their bytes equal. Their time, windows and processors still differ.
+    """
+    first: dict[tuple[object, ...], Interval] = {}
+    again: list[tuple[Interval, Interval]] = []
+    for line in of.well:
+        key = _own(line)
+        if key is not None and first.setdefault(key, line) is not line:
+            again.append((line, first[key]))
+    if again:
+        line, original = again[0]
+        text = f"{plural(len(again), 'interval')} with all figures of an earlier one, the first "
+        text += f"of them line {line.n} with those of line {original.n}"
+        lines = [original.n, *(one.n for one, _ in again)]
+        yield of.found("damaged", "lines", "inconclusive", text, line.start_s, line.end_s, lines)
+
+
+def _own(line: Interval) -> tuple[object, ...] | None:
+    """Figures that no other interval has; None where they may repeat by chance."""
+    b, us, cpu = line.bandwidth, line.latency_us, line.cpu
+    found: tuple[object, ...]
+    if b is not None and line.messages >= LEAST_MESSAGES:
+        found = line.bytes, b.gbit_s, b.peak_gbit_s, b.min_interval_gbit_s
+    elif us is not None and line.samples >= LEAST_MESSAGES and us.stddev:
+        found = us.count, us.mean, us.stddev, us.min, us.max
+    else:
+        return None
+    found += (cpu.client_s, cpu.server_s) if cpu else (None,)
+    return None if None in found else found

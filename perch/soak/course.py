@@ -78,6 +78,7 @@ class Turns:
             *flow.corrupt(of),
             *agreement.of_messages(of),
             *agreement.unchecked(of),
+            *agreement.repeated(of),
             *flow.clock(of),
             *figures.intervals(of, middle),
             *figures.pace(of, total),

@@ -9,6 +9,7 @@ import msgspec
 from perch.model.raw_lines import Natural
 from perch.model.record import (
     Bandwidth,
+    Cpu,
     Histogram,
     Integrity,
     Latency,
@@ -79,6 +80,7 @@ class Interval(Timed):
     bandwidth: Bandwidth | None = None
     latency_us: Latency | None = None
     histogram: Histogram | None = None
+    cpu: Cpu | None = None
     integrity: Integrity | None = None
     stalls: Stalls | None = None
 

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from perch.model.record import Cpu, Latency
+from perch.soak import agreement
+from perch.soak.bounds import of_flow
+from perch.soak.line_types import Interval
 from tests.py.soak_built import Document, composed
+from tests.py.test_soak_lines import flowing, planned
 
 LOAD = "node1/flows/load/node1/node2/0/1/client.soak"
 
@@ -165,3 +170,62 @@ def test_an_interval_whose_bytes_are_not_those_of_its_messages_is_found(
     assert soak.judge() == "INCONCLUSIVE"
     wanted = r"inconclusive: " + test + r"/.*: line 3 has \d+ messages of \d+ bytes, but \d+ bytes"
     assert re.match(wanted, soak.said("lines"))
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+_TIMES = ("start_s", "end_s", "started", "ended", "elapsed_s")
+
+
+def copying(line_of: int, into: range, **own: object) -> Callable[[Document, int], None]:
+    """Gives intervals the figures of an earlier line, but for their times and `own`."""
+    source: Document = {}
+
+    def change(line: Document, place: int) -> None:
+        if place == line_of:
+            source.update((key, line[key]) for key in line if key not in _TIMES)
+        elif place in into:
+            line.update(source | own)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("test", "into", "count"), [("load", range(3, 12), 9), ("latency", range(7, 8), 1)]
+)
+def test_intervals_with_the_figures_of_an_earlier_one_are_found(
+    root: Path, test: str, into: range, count: int
+) -> None:
+    soak = composed(root, "--duration 600")
+    soak.edit_lines(f"node1/flows/{test}/*/*/*/*/client.soak", copying(2, into))
+    assert soak.judge() == "INCONCLUSIVE"
+    (text,) = soak.texts("damaged")
+    s = "s" if count > 1 else ""
+    assert text == (
+        f"inconclusive {test}/node1/node2/0/1: {count} interval{s} with all figures of an earlier "
+        f"one, the first of them line {into[0] + 1} with those of line 3"
+    )
+
+
+def test_an_interval_with_processor_seconds_of_its_own_is_its_own(root: Path) -> None:
+    """A pace makes bytes and messages equal."""
+    soak = composed(root, "--duration 600")
+    cpu = {"client_s": 1.25, "server_s": 0.5}
+    soak.edit_lines("node1/flows/load/*/*/*/*/client.soak", copying(2, range(3, 4), cpu=cpu))
+    soak.judge()
+    assert soak.texts("damaged") == []
+
+
+def test_intervals_of_few_messages_may_be_equal(root: Path) -> None:
+    """As of one probe a second, whose times have few digits."""
+    few = interval_of(99), interval_of(99)
+    many = interval_of(100), interval_of(100)
+    bounds = of_flow(planned(kind="latency"), [])
+    assert list(agreement.repeated(flowing([*few], bounds))) == []
+    assert len(list(agreement.repeated(flowing([*many], bounds)))) == 1
+
+
+def interval_of(count: int) -> Interval:
+    times = Latency(count=count, min=1, max=9, mean=5, stddev=2)
+    cpu = Cpu(client_s=1, server_s=1)
+    return Interval(start_s=0, end_s=1, status="ok", messages=count, latency_us=times, cpu=cpu)

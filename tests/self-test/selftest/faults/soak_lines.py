@@ -1,6 +1,7 @@
 """A soak's intervals, stalls and sums, on a composed run of two hosts and two hours."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -105,6 +106,29 @@ def overlapping(lines: list[Document]) -> list[Document]:
         if interval(600, 700)(line):
             line["start_s"] -= 30
     return lines
+
+
+def copied(lines: list[Document]) -> list[Document]:
+    """All intervals have the figures of the first, at times of their own; the whole sums them."""
+    own, total = [line for line in lines if line["kind"] == "interval"], lines[-1]
+    names = ("messages", "bytes", "bandwidth", "cpu", "path", "stalls", "memory", "handles")
+    for line in own[1:]:
+        line |= {name: own[0][name] for name in names}
+    moved, passed_s = own[0]["bytes"] * len(own), total["elapsed_s"]
+    rates = {"gbit_s": moved * 8e-9 / passed_s, "bytes": moved}
+    rates["messages_per_s"] = own[0]["messages"] * len(own) / passed_s
+    windows = {name: own[0]["bandwidth"][name] for name in ("peak_gbit_s", "min_interval_gbit_s")}
+    total["bandwidth"] |= rates | windows
+    total["path"] |= {"claimed_bytes": moved, "client_sent_bytes": moved}
+    for side in ("client", "server"):
+        total["cpu"][f"{side}_s_per_gb"] = total["cpu"][f"{side}_s"] / moved * 1e9
+    return lines
+
+
+def printed_again(root: Path) -> None:
+    """What the client printed is the last line of its file."""
+    last = soak_lines.read(root / f"{LOAD}.soak")[-1]
+    soak_lines.prints(root, "load/node1/node2/0/1", lambda line: line.update(last))
 
 
 def pace(line: Document) -> None:
@@ -323,6 +347,14 @@ FAULTS = (
         "lines",
         "a connection whose payload was verified, in a flow without a check",
         connection(put("params.verify", True)),
+    ),
+    soak(
+        "soak-copied",
+        INCONCLUSIVE,
+        "lines",
+        "intervals that all have the figures of the first, and a whole that sums them",
+        rewrite(f"{LOAD}.soak", copied),
+        printed_again,
     ),
     soak(
         "soak-text",
