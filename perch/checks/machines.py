@@ -58,25 +58,29 @@ def _strange(planned: PlanHost, facts: HostFacts) -> str | None:
 _COLUMNS = (
     "flow", "scope", "status", "tool.name", "backend", "kind", "client.host", "client.device",
     "client.address", "server.host", "server.device", "server.address", "params.ib_port",
-    "params.server_ib_port", "params.gid_index", "params.rdma_cm",
+    "params.server_ib_port", "params.gid_index", "params.rdma_cm", "rail",
 )  # fmt: skip
-_CHOICES = ("host", "device", "port", "gid_index", "rdma_cm")
+_CHOICES = ("tool", "host", "device", "port", "gid_index", "rdma_cm")
 
 #: Address of a Cassini NIC, as the engine and HPE's tools print it; a PID is one program's own.
 _NIC = r"^NIC 0x[0-9a-fA-F]+"
+
+#: GID or LID, as perch.tools.perftest_text writes them; an end that states none has the plan's.
+_OF_PORT = r"^(::ffff:|([0-9a-f]{4}:){7}|lid )"
 
 
 def _stated(records: pl.DataFrame) -> pl.DataFrame:
     """Each end of these results, with its address."""
     of_nic = pl.col("client.address").str.contains(_NIC).fill_null(False)
+    of_perftest = pl.col("tool.name") == "perftest"
     of_verbs = (pl.col("tool.name") == "perch") & (pl.col("backend") == "verbs")
     stated = records.filter(
         (pl.col("status") == "ok")
         & (pl.col("scope") != "imported")
         & pl.col("kind").is_in(["latency", "bandwidth"])
-        & (of_nic | of_verbs)
+        & (of_nic | of_verbs | of_perftest)
     )
-    return pl.concat(
+    every = pl.concat(
         stated.select(
             "flow",
             "scope",
@@ -86,10 +90,16 @@ def _stated(records: pl.DataFrame) -> pl.DataFrame:
             address=pl.coalesce(
                 pl.col(f"{role}.address").str.extract(f"({_NIC})"), f"{role}.address"
             ),
-            port="params.ib_port" if role == "client" else "params.server_ib_port",
+            tool=pl.when(of_nic).then(None).otherwise("tool.name"),
+            # perftest prints no port: of the plan's devices it is that of the rail
+            port=pl.when(of_perftest)
+            .then("rail")
+            .otherwise("params.ib_port" if role == "client" else "params.server_ib_port"),
         )
         for role in ROLES
     )
+    of_port = pl.col("address").str.contains(_OF_PORT).fill_null(False)
+    return every.filter((pl.col("tool") != "perftest").fill_null(True) | of_port)
 
 
 def _one_address(ends: pl.DataFrame) -> tuple[str, pl.DataFrame] | None:

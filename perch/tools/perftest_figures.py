@@ -304,8 +304,10 @@ def measured(
         kind=run.kind,
         definition=_definition(run),
         connection=run.connection,
-        client=Side(device=run.device, address=run.client_gid),
-        server=Side(device=option_value(server_argv, ("-d", "--ib-dev")), address=run.server_gid),
+        client=Side(device=run.device, address=run.client_address),
+        server=Side(
+            device=option_value(server_argv, ("-d", "--ib-dev")), address=run.server_address
+        ),
         link=Link(mtu_bytes=run.mtu, layer=_layer(run)),
         queue_pairs=run.pairs,
         params=params,

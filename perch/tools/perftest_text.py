@@ -237,7 +237,7 @@ EVENTS = "Test with events"
 _SETTING = re.compile(rf"(?:^|\t) ?({'|'.join(SETTINGS)})[ \t]*: ([^\t]*[^\t ])")
 _WHOLE = re.compile(r"(?P<n>[0-9]{1,18})(?:\[[A-Za-z]+\])?")
 _GID = re.compile(r" GID: (?P<gid>[0-9:]+)")
-_SIDE = re.compile(r" *(?P<side>local|remote) address:")
+_SIDE = re.compile(r" *(?P<side>local|remote) address:(?: LID 0x(?P<lid>[0-9a-f]{1,4})\b)?")
 _QUEUE_PAIR = re.compile(r".* QPN 0x(?P<number>[0-9a-f]{1,6}) PSN 0x(?P<psn>[0-9a-f]{1,6})\b")
 _MAPPED = [0] * 10 + [255, 255]
 
@@ -264,8 +264,8 @@ class About:
     rdma_cm: bool | None
     relaxed: bool | None
     event: bool
-    client_gid: str | None = None
-    server_gid: str | None = None
+    client_address: str | None = None
+    server_address: str | None = None
     pairs: dict[Role, list[QueuePair]] = field(default_factory=dict)
 
     @property
@@ -303,7 +303,7 @@ def about(
     settings: Mapping[str, str],
     *,
     event: bool,
-    gids: tuple[str | None, str | None] = (None, None),
+    addresses: tuple[str | None, str | None] = (None, None),
     pairs: dict[Role, list[QueuePair]] | None = None,
 ) -> About:
     """The run that a title and settings (by the names of `SETTINGS`) describe."""
@@ -328,8 +328,8 @@ def about(
         rdma_cm=_switch(settings, "rdma_cm QPs"),
         relaxed=_switch(settings, "PCIe relax order"),
         event=event,
-        client_gid=gids[0],
-        server_gid=gids[1],
+        client_address=addresses[0],
+        server_address=addresses[1],
         pairs=pairs or {},
     )
 
@@ -345,7 +345,7 @@ def about_text(lines: Sequence[str]) -> About:
         next((found for line in head if (found := title(line))), None),
         settings,
         event=any(line.lstrip(" ").startswith(EVENTS) for line in head),
-        gids=_gids(head),
+        addresses=_addresses(head),
         pairs=_pairs(head),
     )
 
@@ -361,22 +361,28 @@ def _pairs(lines: Iterable[str]) -> dict[Role, list[QueuePair]]:
     return found
 
 
-def _gids(lines: Iterable[str]) -> tuple[str | None, str | None]:
-    """Those of the first queue pair: of the client (local) and of the server (remote)."""
+def _addresses(lines: Iterable[str]) -> tuple[str | None, str | None]:
+    """Those of the first queue pair: of the client (local) and of the server (remote).
+
+    The GID, or where none is printed the LID, as the engine writes it. RoCE's is 0000.
+    """
     gids: list[str | None] = []
+    lids: list[str | None] = []
     sides: list[str] = []
     for line in lines:
         if found := _GID.match(line):
             gids.append(_gid(found["gid"]))
         elif found := _SIDE.match(line):
             sides.append(found["side"])
+            lids.append(found["lid"] and f"lid {int(found['lid'], 16)}")
     local = sides.index("local") if "local" in sides else 0
     remote = sides.index("remote") if "remote" in sides else 1
-    return _at(gids, local), _at(gids, remote)
+    stated = gids or lids
+    return _at(stated, local), _at(stated, remote)
 
 
-def _at(gids: Sequence[str | None], i: int) -> str | None:
-    return gids[i] if i < len(gids) else None
+def _at(stated: Sequence[str | None], i: int) -> str | None:
+    return stated[i] if i < len(stated) else None
 
 
 def _gid(text: str) -> str | None:

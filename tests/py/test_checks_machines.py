@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -98,3 +99,46 @@ def test_a_device_that_has_another_address_in_one_result_is_no_evidence(run_copy
     found = check_of(run.judge(), "machines/addresses")
     assert found.status == "inconclusive"
     assert found.measured == "beta: rxe0 has 192.0.2.2, 192.0.2.77"
+
+
+def _says(run: Run, test: str, pattern: str, words: str) -> None:
+    """In the output of the client, where it stands at least once."""
+    end = run.flow(test)
+    said, count = re.subn(pattern, words, end.read(), flags=re.MULTILINE)
+    assert count
+    end.write(said)
+
+
+def test_a_device_that_has_another_gid_in_one_output_of_perftest_is_no_evidence(
+    run_copy: MakeRun,
+) -> None:
+    run = Run(run_copy("rxe"))
+    _says(run, "write-latency", "192:00:02:01", "192:00:02:09")
+    found = check_of(run.judge(), "machines/addresses")
+    assert found.status == "inconclusive"
+    assert found.measured == "alpha: rxe0 has ::ffff:192.0.2.1, ::ffff:192.0.2.9"
+
+
+@pytest.mark.parametrize(("lid", "status_of_lids"), [("0x2a", None), ("0x07", "inconclusive")])
+def test_perftest_names_a_lid_where_it_has_no_gid(
+    run_copy: MakeRun, lid: str, status_of_lids: str | None
+) -> None:
+    run = Run(run_copy("rxe"))
+    for test, of_alpha in (("write-latency", lid), ("read-latency", "0x2a")):
+        _says(run, test, "^ GID: .*\n", "")
+        _says(run, test, "^ GID index .*\n", "")
+        _says(run, test, "local address: LID 0000", f"local address: LID {of_alpha}")
+    assert status(run.judge(), "machines/addresses") == status_of_lids
+
+
+def test_an_output_without_a_gid_contradicts_none(run_copy: MakeRun) -> None:
+    run = Run(run_copy("rxe"))
+    _says(run, "write-latency", "^ GID: .*\n", "")
+    assert status(run.judge(), "machines/addresses") is None
+
+
+def test_a_gid_of_another_index_is_another_address(run_copy: MakeRun) -> None:
+    run = Run(run_copy("rxe"))
+    _says(run, "write-latency", "192:00:02:01", "192:00:02:09")
+    _says(run, "write-latency", "^ GID index +: 1", " GID index       : 3")
+    assert status(run.judge(), "machines/addresses") is None

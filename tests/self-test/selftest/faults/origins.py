@@ -1,5 +1,6 @@
 """Where and when flows were measured: other ends, another time, copies."""
 
+from perch.model.record import ROLES
 from selftest.edits import (
     drop,
     edit,
@@ -47,6 +48,21 @@ FAULTS = (
         prints(
             "verbs-send-latency/alpha/beta/0/1",
             put("server.address", "192.0.2.77"),
+        ),
+    ),
+    fault(
+        "perftest-gid",
+        "rxe",
+        INCONCLUSIVE,
+        "machines/addresses",
+        "perftest's output of a device whose GID is another one in all other results",
+        *(
+            output(
+                "write-latency/alpha/beta/0/1",
+                substitute("192:00:02:01", "192:00:02:09"),
+                role=role,
+            )
+            for role in ROLES
         ),
     ),
     fault(
