@@ -153,7 +153,7 @@ def _check_report(bundle: Path, root: Path, again: Path) -> PerchError | None:
         ExitCode.INCONCLUSIVE,
         f"not compared: {', '.join(names)} ({clean('; '.join(found.why))})",
         file=bundle,
-        remedy="verify it with what setup/setup run installs",
+        remedy="install what is missing (setup/setup run), and verify it again",
     )
 
 
