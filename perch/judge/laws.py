@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from perch.judge import histograms
-from perch.judge.columns import COLUMNS, part
+from perch.judge.columns import COLUMNS, HOST_RETRANSMISSIONS, part
 from perch.model.figures import rounded
 from perch.model.record import Error, Interval, Latency, Record
 from perch.tools.results import shown
@@ -278,6 +278,18 @@ def _payload() -> Iterator[Law]:
         )
 
 
+def _retransmissions() -> Iterator[Law]:
+    """Linux counts a segment at its socket and its host at once (net/ipv4/tcp_output.c).
+
+    The host is read before the socket is opened and after it is closed.
+    """
+    own, host = "tcp.retransmissions", f"counters.client.{HOST_RETRANSMISSIONS}"
+    yield Law(
+        ~_IS_SOAK & (_col(own) > _col(host)),
+        _of(own, host, words="its socket sent {} segments again, and the client's host {}"),
+    )
+
+
 # ---- losses, checking, standing still ------------------------------------------------------------
 
 
@@ -352,7 +364,7 @@ LAWS: tuple[Law, ...] = tuple(
     law
     for laws in (
         _percentiles, _mean, _deviation, _closed_loop, _counts, _rates, _windows, _payload,
-        _losses, _checking, _stalls,
+        _retransmissions, _losses, _checking, _stalls,
     )
     for law in laws()
 )  # fmt: skip

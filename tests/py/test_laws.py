@@ -239,6 +239,15 @@ def test_ticks_miss_only_a_process_that_sleeps(params: dict[str, object], status
     assert judged(tool={"name": "perch"}, cpu=cpu, params=params).status == status
 
 
+@pytest.mark.parametrize(("host", "status"), [(4, "error"), (5, "ok"), (90, "ok"), (None, "ok")])
+def test_a_host_counts_each_segment_that_its_socket_sent_again(
+    host: int | None, status: str
+) -> None:
+    counters = {"client": {"TcpRetransSegs": host}, "server": {"TcpRetransSegs": 0}}
+    record = judged(tool={"name": "perch"}, tcp={"retransmissions": 5}, counters=counters)
+    assert record.status == status
+
+
 def test_windows_of_iperf3_are_the_senders_and_its_bytes_the_receivers() -> None:
     # iperf3 -t 1 -J --fq-rate 100M: 15.7 MB sent in the second's best window, 12.8 MB received
     paced = {

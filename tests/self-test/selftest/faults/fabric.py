@@ -50,7 +50,7 @@ def line_rate(line: Document) -> None:
 
 
 def table_rates(repeat: int, factor: float) -> Edit:
-    """Rates of perftest's rows, whose digits stay as many."""
+    """Rates of both ends' rows of perftest, whose digits stay as many."""
 
     def row(found: re.Match[str]) -> str:
         size, count, peak, average, rate = found[0].split()
@@ -58,7 +58,7 @@ def table_rates(repeat: int, factor: float) -> Edit:
         return f" {size} {count} {rates[0]:.2f} {rates[1]:.2f} {rates[2]:.6f}"
 
     rows = re.compile(r"^ [0-9]+ .*$", re.MULTILINE)
-    return output(f"{PERFTEST}/{repeat}", lambda text: rows.sub(row, text))
+    return output(f"{PERFTEST}/{repeat}", lambda text: rows.sub(row, text), role="*")
 
 
 def link_rate(value: float | None) -> Change:

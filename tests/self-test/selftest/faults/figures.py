@@ -350,6 +350,14 @@ FAULTS = (
         printed(LATENCY, posing),
     ),
     fault(
+        "socket-above-host",
+        "fabric",
+        INCONCLUSIVE,
+        OF_BANDWIDTH,
+        "a socket that sent more segments again than its whole host",
+        prints(BANDWIDTH, put("tcp", {"retransmissions": 500000})),
+    ),
+    fault(
         "ten-times",
         "loopback",
         INCONCLUSIVE,
