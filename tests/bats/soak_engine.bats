@@ -529,7 +529,7 @@ of_another_boot() { sed -i 's/"boot_id": *"[^"]*"/"boot_id":"another"/' soak.jso
   killed 600
   of_another_boot
   soak_behind lat --backend tcp --completion event --duration 600s --interval 200ms
-  wait_until lines gap 1
+  wait_until lines connection 2 # its line has the new boot
   kill -KILL "$SOAK"
   wait "$SOAK" || true
   wait_until no_server_jobs
