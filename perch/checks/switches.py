@@ -11,6 +11,7 @@ from typing import Any
 
 from perch.checks import RunView, check, first, names, plural
 from perch.checks.hosts import by_id, finding_status, titled
+from perch.checks.switch_bytes import COLUMNS, moved
 from perch.model.figures import rounded
 from perch.model.imported import Stated
 from perch.model.verdict import Check, CheckStatus
@@ -238,7 +239,7 @@ def _while_flows_ran(rows: list[Finding]) -> Iterator[Check]:
     )
 
 
-@check(family="switch", order=180)
+@check(family="switch", order=180, columns=COLUMNS)
 def switches(run: RunView) -> Iterator[Check]:
     if run.documents is not None:
         yield from _stated(run.documents.switches)
@@ -247,6 +248,7 @@ def switches(run: RunView) -> Iterator[Check]:
         return
     yield from _by_priorities(run, run.switches.rows)
     yield from _groups(run.switches.findings)
+    yield from moved(run)
     yield from _while_flows_ran(run.switches.rows)
     yield from _unfound(run.plan.hosts, run.switches.rows)
     simulated = [row["name"] for row in run.switches.rows if row.get("scope") == "simulated"]

@@ -29,11 +29,13 @@ class SwitchFacts(msgspec.Struct):
     """What one jq process makes of all readings.
 
     rows: a switch each, with its ports. findings: what is judged, as of hosts, with `switch`,
-    `device` (the port), `host` and `scope`; one with a `unit` is only shown.
+    `device` (the port), `host` and `scope`; one with a `unit` is only shown. read_s: when each
+    switch was read after the run.
     """
 
     rows: list[Document] = []
     findings: list[Document] = []
+    read_s: dict[str, float] = {}
 
 
 _facts = msgspec.json.Decoder(SwitchFacts)
@@ -103,20 +105,22 @@ def read_switches(files: RawFiles, plan: Plan, seen: pl.DataFrame) -> SwitchFact
     """
     if not plan.switches:
         return None
-    switches = []
+    switches: list[Document] = []
     for name, planned in plan.switches.items():
         readings = {phase: _reading(files, name, phase) for phase in ("before", "after")}
-        found = {
-            "name": name,
-            "planned": msgspec.structs.asdict(planned),
-        }  # with what is empty, too
-        switches.append(found | readings | {"untimely": _untimely(seen, plan, readings)})
+        one: Document = {"name": name, **readings, "untimely": _untimely(seen, plan, readings)}
+        one["planned"] = msgspec.structs.asdict(planned)  # with what is empty, too
+        switches.append(one)
     asked = {
         "run": plan.run,
         "switches": switches,
         "hosts": {name: _host(files, name, planned) for name, planned in plan.hosts.items()},
     }
     facts = judged(asked)
+    for one in switches:
+        at = moment((one["after"] or {}).get("collected"))
+        if at is not None:
+            facts.read_s[one["name"]] = at
     read = [row for row in facts.rows if not row["faults"]]
     sampled = during(files, plan.run, read, Flows(seen))
     for row in read:

@@ -1,5 +1,8 @@
 """What a switch said before and after, on a composed run of two hosts below one."""
 
+import json
+from pathlib import Path
+
 from selftest.edits import Change, drop, edit, put, remove, says, says_json, substitute
 from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
 from selftest.files import Document
@@ -31,6 +34,11 @@ def of_port(id_: str, word: str, check: str, title: str, path: str, change: Chan
     """A fault in what the switch says of alpha's port."""
     check = f"switch/{check}/leaf1/Ethernet0"
     return fault(id_, "switched", word, check, title, edit(path, change))
+
+
+def stood_still(root: Path) -> None:
+    before = json.loads((root / BEFORE).read_text())["commands"]["counters"]
+    edit(AFTER, put("commands.counters", before))(root)
 
 
 UNANSWERED = "switch/answers/leaf1 switch/*"
@@ -98,6 +106,14 @@ FAULTS = (
         UNANSWERED,
         "a switch that was first read after the flows",
         edit(BEFORE, put("collected", "2026-11-21T14:18:24Z")),
+    ),
+    fault(
+        "switch-still",
+        "switched",
+        INCONCLUSIVE,
+        "switch/moved",
+        "a switch whose counters stood still while its hosts moved gigabytes",
+        stood_still,
     ),
     fault(
         "switch-port",
