@@ -245,7 +245,7 @@ def samples(host, flows, o, plants):
                 "monotonic_ns": round((late - begun) * 1e9),
                 "settled": False,
                 "values": " ".join(("12", *table.values())),
-                "boot_id": f"boot-{boots}",
+                "boot_id": f"boot-{boots}-of-{host}",
                 "uptime_s": round(late - begun, 3),
                 "links": {
                     "eth1": {"operstate": "up", "carrier_changes": str(2 + flaps)},
@@ -306,13 +306,18 @@ def moments(name, at):
     return {name: wall(EPOCH + at), f"{name}_monotonic_ns": round((UPTIME + at) * 1e9)}
 
 
-def host_lines(host, digest, flows, o):
+def host_lines(host, digest, flows, o, reboots):
     """flows.jsonl as the agent leaves it, with these lines of flows."""
     head = head_of(host, digest, o)
-    boot = {"boot_id": "boot-0", "uptime_s": UPTIME, "passed_s": 0, "begun": wall(EPOCH)}
+    boot = {"boot_id": f"boot-0-of-{host}", "uptime_s": UPTIME, "passed_s": 0}
+    boot |= {"begun": wall(EPOCH)}
     unit = {"supervisor": "systemd"}
     yield head | {"flows": len(flows)} | moments("started", -1)
     yield {"kind": "start"} | boot | unit | moments("started", 0)
+    for n, plant in enumerate(reboots, 1):
+        over = plant.until(60)
+        again = boot | {"boot_id": f"boot-{n}-of-{host}", "uptime_s": 1, "passed_s": over + 1}
+        yield {"kind": "start"} | again | unit | moments("started", over + 1)
     yield from flows
     if o.running is None:
         over = {"kind": "end", "state": "done" if o.stopped is None else "stopped"}
@@ -357,6 +362,7 @@ def environment(host, o):
     """environment.json, with a NIC."""
     own = {"schema": "perch.environment/2", "run": o.run, "host": host, "hostname": host}
     own |= {"collected": wall(EPOCH - 0.9), "address_interface": "eth1"}
+    own["boot_id"] = f"boot-0-of-{host}"
     document = load(RECORDED / "environment.json") | own
     for name in ("idle", "idle_samples"):
         document.pop(name, None)
@@ -398,7 +404,8 @@ def main(words=None):
         place.mkdir(parents=True, exist_ok=True)
         own = [p for p in o.plant if p.kind in (*host_kinds, "reboot", "clock") and p.place == i]
         (place / "environment.json").write_text(json.dumps(environment(host, o)) + "\n")
-        write_lines(place / "flows.jsonl", host_lines(host, digest, lines[host], o))
+        reboots = [p for p in own if p.kind == "reboot"]
+        write_lines(place / "flows.jsonl", host_lines(host, digest, lines[host], o, reboots))
         of_host = samples(host, [f for _, f in flows], o, own)
         write_lines(place / "samples.jsonl", [head_of(host, digest, o), *of_host])
 

@@ -385,6 +385,15 @@ class Flow:
         ]
         return sorted((a, min(b, ends)) for a, b in cuts if 0 <= a < ends)
 
+    def rebooted(self, at):
+        """The client's boot at a time, where it is not the first."""
+        client = self.flow["client"]
+        own = (p for p in self.of("reboot") if f"node{p.place + 1}" == client)
+        ends = [end for p in own if (end := p.until(60) - self.begin) <= at]
+        if not ends:
+            return {}
+        return {"boot_id": f"boot-{len(ends)}-of-{client}", "uptime_s": digits(at - max(ends))}
+
     def made(self):
         o = self.o
         stop = o.stopped if o.stopped is not None else o.running
@@ -394,7 +403,7 @@ class Flow:
         self.out.append(self.head())
         number = 1
         connection = self.described(dict(self.lines[1])) | {
-            "boot_id": "boot-0",
+            "boot_id": f"boot-0-of-{self.flow['client']}",
             "epoch_ns": int((UPTIME + self.begin) * 1e9),
             "uptime_s": UPTIME + self.begin,
         }
@@ -422,7 +431,8 @@ class Flow:
                 if over >= ends:
                     break  # it did not come back
                 number += 1
-                self.out.append(self.dated(dict(connection), over) | {"connection_number": number})
+                again = dict(connection, connection_number=number) | self.rebooted(over)
+                self.out.append(self.dated(again, over))
                 continue
             self.out.append(self.interval(at, end, number))
             at = end + BETWEEN

@@ -38,8 +38,11 @@ def connections(of: Flowing, requests: Sequence[Requests]) -> Iterator[Anomaly]:
     """
     own = [line for line in of.lines if isinstance(line, Connection)]
     known = of.whole or next(iter(own), None)
+    boots = {start.boot_id for start in of.found.facts.told[of.flow.client].starts}
     for line in own:
         why = _unplanned(of, line, requests)
+        if why is None and boots and line.boot_id and line.boot_id not in boots:
+            why = f"it is of boot {line.boot_id}, in which the client's agent did not start"
         if why is None and known is not None:
             why = _unlike(line, known)
         if why is not None:

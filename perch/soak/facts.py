@@ -29,7 +29,7 @@ class Facts(msgspec.Struct):
     """`epoch`: seconds since 1970 at which the soak began; `known`: whether anybody said so.
 
     told: what each host's agent says of the soak. addresses: of the hosts. alpha: the probability
-    of a false alarm that each figure may have.
+    of a false alarm that each figure may have. boots: the boot id in each host's environment.json.
     """
 
     run: str
@@ -41,6 +41,7 @@ class Facts(msgspec.Struct):
     told: dict[str, SoakAgent]
     addresses: dict[str, str]
     alpha: float
+    boots: dict[str, str | None] = {}
 
     def date(self, s: float | None) -> str | None:
         if s is None or not self.known or s + self.epoch >= LAST_MOMENT:
@@ -88,6 +89,7 @@ def gathered(
         told=told,
         addresses={name: host.address for name, host in plan.hosts.items()},
         alpha=FALSE_ALARM / (3 * pairs + 20 * len(plan.hosts)),
+        boots={name: host.boot_id for name, host in hosts.items()},
     )
 
 

@@ -80,7 +80,7 @@ class Host:
         self.count = self.watched = self.links_read = 0
         self.first_s = 0.0
         self.last: SampleLine | None = None
-        self.boots: set[str] = set()
+        self.boots: dict[str, int] = {}
         self.totals: Counter[str] = Counter()
         self.unknown: set[str] = set()
         self.open: dict[str, Run] = {}
@@ -114,7 +114,7 @@ class Host:
         self._warm(line)
         self.first_s = self.first_s if self.last else line.start_s
         self.count += 1
-        self.boots.add(line.boot_id)
+        self.boots.setdefault(line.boot_id, line.line)
         self.watched = max(self.watched, line.watched)
         read = sum(one.operstate is not None for one in line.links.values())
         self.links_read = max(self.links_read, read)
@@ -162,6 +162,7 @@ class Host:
         for kind, singles in self.singles.items():
             found += [*(self._absent() if kind == "dropped" else ()), *singles]
         found += [*self._counters(), *self._fec(), *self._unseen(flows), *self._unlike_agent(flows)]
+        found += self._other_boots()
         return watch, found
 
     # ---- single samples --------------------------------------------------------------------------
@@ -298,6 +299,23 @@ class Host:
         if missing:
             text = f"its samples have no {names(missing, 3)} for most of the time, so "
             yield self.found("host", "memory", "inconclusive", text + "growth is not known")
+
+    def _other_boots(self) -> Iterator[Anomaly]:
+        """Boots in which its agent did not start.
+
+        The agent writes environment.json, its first start and its first sample in one boot. After a
+        reboot it starts again.
+        """
+        starts = [start.boot_id for start in self.facts.told[self.name].starts]
+        known = self.facts.boots.get(self.name)
+        if known and starts and starts[0] != known:
+            text = "its environment.json belongs to another boot than the first start of its agent"
+            path = f"raw/{self.name}/environment.json"
+            yield self.found("host", "samples", "inconclusive", text, path=path)
+        for boot, line in self.boots.items():
+            if starts and boot not in starts:
+                text = f"line {line} of its samples is of boot {boot}, in which its agent did not "
+                yield self.found("host", "samples", "inconclusive", text + "start", lines=[line])
 
     def _unlike_agent(self, flows: Sequence[FlowTold]) -> Iterator[Anomaly]:
         """Restarts that no gap explains, and files that were late."""

@@ -14,6 +14,7 @@ from perch.soak.bounds import of_flow
 from perch.soak.line_types import Interval
 from tests.py.soak_built import Document, composed
 from tests.py.test_soak_lines import flowing, planned
+from tests.soak_lines import samples
 
 LOAD = "node1/flows/load/node1/node2/0/1/client.soak"
 
@@ -229,3 +230,40 @@ def interval_of(count: int) -> Interval:
     times = Latency(count=count, min=1, max=9, mean=5, stddev=2)
     cpu = Cpu(client_s=1, server_s=1)
     return Interval(start_s=0, end_s=1, status="ok", messages=count, latency_us=times, cpu=cpu)
+
+
+# ---- boots ---------------------------------------------------------------------------------------
+
+
+def test_environment_samples_and_connections_are_of_boots_in_which_the_agent_started(
+    root: Path,
+) -> None:
+    soak = composed(root, "--duration 600")
+    soak.edit("raw/node1/environment.json", put("boot_id", "another"))
+    soak.samples(lambda sample, _: put("boot_id", "strange")(sample), "node2")
+
+    def moved(line: Document, _: int) -> None:
+        if line["kind"] == "connection":
+            line["boot_id"] = "strange"
+
+    soak.edit_lines(LOAD, moved)
+    assert soak.judge() == "INCONCLUSIVE"
+    assert soak.texts("host") == [
+        "inconclusive node1: its environment.json belongs to another boot than the first start of "
+        "its agent",
+        "inconclusive node2: line 3 of its samples is of boot strange, in which its agent did not "
+        "start",
+    ]
+    (text,) = soak.texts("damaged")
+    assert text.endswith("it is of boot strange, in which the client's agent did not start")
+
+
+def test_a_reboot_gives_samples_and_connections_a_second_boot(root: Path) -> None:
+    """Whose id environment.json does not have."""
+    soak = composed(root, "--duration 1500 --plant reboot@700-800")
+    boots = {
+        line["boot_id"] for path in root.glob("raw/node1/samples.jsonl") for line in samples(path)
+    }
+    assert boots == {"boot-0-of-node1", "boot-1-of-node1"}
+    assert soak.judge() == "FAIL"
+    assert soak.texts("host") == soak.texts("damaged") == []

@@ -342,6 +342,13 @@ FAULTS = (
         connection(put("server.host", "gamma"), put("server.address", "192.0.2.77")),
     ),
     soak(
+        "soak-other-client",
+        INCONCLUSIVE,
+        "lines",
+        "a connection in a boot in which its client's agent did not start",
+        connection(put("boot_id", "another")),
+    ),
+    soak(
         "soak-other-job",
         INCONCLUSIVE,
         "lines",

@@ -139,9 +139,24 @@ FAULTS = (
     sampled(
         "soak-booted",
         FAIL,
-        "reboots",
-        "a host that restarted",
+        "reboots soak/samples",
+        "a host that restarted, without a second start of its agent",
         later(put("boot_id", "another")),
+    ),
+    fault(
+        "soak-other-boot",
+        "soaked",
+        INCONCLUSIVE,
+        "soak/samples",
+        "an environment.json of another boot than the first start of the agent",
+        edit("raw/node2/environment.json", put("boot_id", "another")),
+    ),
+    sampled(
+        "soak-other-samples",
+        INCONCLUSIVE,
+        "samples",
+        "the samples of another machine, all of a boot in which the agent did not start",
+        put("boot_id", "another"),
     ),
     sampled(
         "soak-flap",
