@@ -51,6 +51,14 @@ FAULTS = (
         ),
     ),
     fault(
+        "relaxed-latency",
+        "rxe",
+        INCONCLUSIVE,
+        "flow/verbs-send-latency/alpha/beta/0/1 coverage",
+        "a latency with PCIe relaxed ordering, for which nobody asked",
+        prints("verbs-send-latency/alpha/beta/0/1", put("params.relaxed_ordering", True)),
+    ),
+    fault(
         "perftest-gid",
         "rxe",
         INCONCLUSIVE,
