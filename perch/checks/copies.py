@@ -23,9 +23,9 @@ _INTERVALS = ("bandwidth.gbit_s", "bandwidth.peak_gbit_s", "bandwidth.min_interv
 LEAST_SAMPLES = 100
 #: Sizes whose latencies, of two digits behind the point, do not all repeat by chance. Site policy.
 LEAST_SIZES = 3
-#: Sizes whose rates do not all repeat in another repeat. On a full link times differ by about a
-#: microsecond: the engine's rate (nanoseconds) repeats once in thousands, perftest's once in ten.
-#: Site policy.
+#: So many different rates of a flow's sizes do not all repeat in another repeat. On a full link
+#: times differ by about a microsecond: the engine's rate (nanoseconds) repeats once in thousands,
+#: perftest's once in ten. Site policy.
 LEAST_RATES, LEAST_COARSE_RATES = 3, 9
 #: A row of few digits does not repeat where its tail could have had so many other values: each of
 #: p99, p99.9 and maximum differs by a tenth of its distance to the median, in steps of 0.01 us
@@ -83,8 +83,8 @@ def _rates(records: pl.DataFrame) -> pl.DataFrame:
     return (
         records.filter(_there("bandwidth.bytes", "bandwidth.gbit_s") & (pl.col("kind") != "sum"))
         .group_by("flow", "pair", "tool.name", maintain_order=True)
-        .agg(rates.str.join("\n").alias("rates"), pl.len().alias("sizes"))
-        .filter(pl.col("sizes") >= least)
+        .agg(rates.str.join("\n").alias("rates"), pl.col("bandwidth.gbit_s").n_unique().alias("n"))
+        .filter(pl.col("n") >= least)
     )
 
 
