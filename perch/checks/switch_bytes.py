@@ -110,8 +110,8 @@ def moved(run: RunView) -> Iterator[Check]:
         unit=None if short else "hosts",
         source="arithmetic: what passes a port is counted there",
         evidence=first(short),
-        remedy="see that the port is this host's (switch_check_ports), that all its switches are "
-        "read, and that its counters move with traffic"
+        remedy="name this host's ports (switch_check_ports), and read all its switches; see that "
+        "their counters move with traffic"
         if short
         else None,
     )
