@@ -172,11 +172,11 @@ PERCH_VERDICT=PASS
 
 @test "a soak.yml that hangs is ended once it has taken longer than its soak and the limit; nothing of it is a PASS" {
   mkfifo hold
-  config '.limit_s = 1'
+  config '.limit_s = 5' # time enough to begin a run
   printf '#!/bin/sh\necho "$$" >child\ntrap "" TERM\n: >waiting\nexec sleep 300\n' >stubborn && chmod +x stubborn
   scheduled 3 20260101T020000Z-soak WAITS=hold
   assert_output --partial "soak.yml is ended: it has run for"
-  assert_output --partial "1 s more than its soak (soak_schedule_limit)"
+  assert_output --partial "5 s more than its soak (soak_schedule_limit)"
   assert_output --partial "INCONCLUSIVE: the run has no verdict: soak.yml ended with exit code 143"
   assert_equal "$(grep VERDICT told)" "PERCH_VERDICT=INCONCLUSIVE"
   [ ! -e runs/.perch-soak-nightly.running ]
