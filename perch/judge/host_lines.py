@@ -339,6 +339,8 @@ class Lines:
             message=line.message,
             counters=self._counters(line),
             placement=line.placement,
+            begun_ns=line.started_monotonic_ns,
+            over_ns=line.ended_monotonic_ns,
         )
 
     def _counters(self, line: FlowLine) -> Readings | None:

@@ -32,6 +32,8 @@ _USUAL = re.compile(
 class Seen(NamedTuple):
     """One flow. Seconds since the epoch, None where an end did not run; None of an empty output.
 
+    `..._ns`: by the monotonic clock of the host's boot.
+
     `said`: the last words on standard error of a client that exited 0, which no tool says of a
     measurement that went well.
     """
@@ -43,12 +45,17 @@ class Seen(NamedTuple):
     server_end: float | None
     output: str | None
     said: str | None = None
+    client_begin_ns: int | None = None
+    client_end_ns: int | None = None
+    server_begin_ns: int | None = None
+    server_end_ns: int | None = None
 
 
 SCHEMA = {
     "flow": pl.String(), "client_begin": pl.Float64(), "client_end": pl.Float64(),
     "server_begin": pl.Float64(), "server_end": pl.Float64(), "output": pl.String(),
-    "said": pl.String(),
+    "said": pl.String(), "client_begin_ns": pl.Int64(), "client_end_ns": pl.Int64(),
+    "server_begin_ns": pl.Int64(), "server_end_ns": pl.Int64(),
 }  # fmt: skip
 
 
@@ -56,6 +63,12 @@ def _times(end: End | None) -> tuple[float | None, float | None]:
     if end is None or end.state != "done":
         return None, None
     return end.begun, end.over
+
+
+def _counted(end: End | None) -> tuple[int | None, int | None]:
+    if end is None or end.state != "done":
+        return None, None
+    return end.begun_ns, end.over_ns
 
 
 def _said(raw: FlowFiles) -> str | None:
@@ -74,7 +87,9 @@ def seen(flow: Flow, raw: FlowFiles) -> Seen:
     """What both ends left of a flow."""
     output = raw.stdout.strip()
     digest = sha256(output).digest()[:DIGEST_BYTES].hex() if output else None
-    return Seen(flow.id, *_times(raw.client), *_times(raw.server), digest, _said(raw))
+    times = *_times(raw.client), *_times(raw.server)
+    counted = *_counted(raw.client), *_counted(raw.server)
+    return Seen(flow.id, *times, digest, _said(raw), *counted)
 
 
 def frame(rows: Sequence[Seen]) -> pl.DataFrame:

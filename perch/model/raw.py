@@ -146,7 +146,10 @@ class Readings(msgspec.Struct):
 
 
 class End(Model):
-    """What one host's agent did for one flow, in the form that the judge compares."""
+    """What one host's agent did for one flow, in the form that the judge compares.
+
+    `begun_ns`, `over_ns`: by the monotonic clock of the agent's boot.
+    """
 
     run: str | None = None
     flow: str | None = None
@@ -163,6 +166,8 @@ class End(Model):
     message: str | None = None
     counters: Readings | None = None
     placement: Placement | None = None
+    begun_ns: int | None = None
+    over_ns: int | None = None
     begun: float | None = None
     over: float | None = None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.py.judging import Document, Run, check_of, later, status
+from tests.raw_lines import Walk
 
 MakeRun = Callable[[str], Path]
 
@@ -50,3 +51,26 @@ def test_the_evidence_names_both_flows_and_the_host(run_copy: MakeRun) -> None:
     assert end.flow in str(found.measured)
     assert "on alpha " in str(found.measured)
     assert found.evidence
+
+
+@pytest.mark.parametrize(
+    ("since", "by_ns", "expected"),
+    [
+        (5, -(10**15), "inconclusive"),
+        (5, -(10**10), "inconclusive"),
+        (0, -(10**15), "pass"),
+        (5, 10**15, "pass"),  # asleep, it does not count everywhere
+    ],
+)
+def test_the_monotonic_clock_goes_forward(
+    run_copy: MakeRun, since: int, by_ns: int, expected: str
+) -> None:
+    run = Run(run_copy("loopback"))
+    walk = Walk(run.root / "raw/alpha")
+    for end in walk.ends[since:]:
+        for key in ("started_monotonic_ns", "ended_monotonic_ns"):
+            end[key] += by_ns
+    walk.save()
+    found = check_of(run.judge(), "turns")
+    assert found.status == expected
+    assert ("by the monotonic clock" in str(found.measured)) == (expected != "pass")

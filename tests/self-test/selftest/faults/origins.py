@@ -2,6 +2,7 @@
 
 from perch.model.record import ROLES
 from selftest.edits import (
+    add,
     drop,
     edit,
     ends,
@@ -367,5 +368,13 @@ FAULTS = (
         ends(LATENCY, later(2.5)),
         prints(LATENCY, later(2.5)),
         ends(LATENCY, later(2.5), role="server"),
+    ),
+    fault(
+        "monotonic-back",
+        "loopback",
+        INCONCLUSIVE,
+        "turns",
+        "a host whose monotonic clock went back between two flows",
+        ends(LATENCY, add(10**10, "started_monotonic_ns", "ended_monotonic_ns")),
     ),
 )
