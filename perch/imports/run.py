@@ -17,6 +17,7 @@ from perch.errors import ExitCode, PerchError
 from perch.imports import faults, names
 from perch.imports.documents import Document, ReadFile, read_files
 from perch.imports.imported import expected
+from perch.judge import manifest
 from perch.judge.raw import LARGEST
 from perch.model.figures import pretty
 from perch.model.plan import (
@@ -250,4 +251,6 @@ def make(
         (half / "plan.json").write_bytes(pretty(_plan(root.name, limits_name, outputs, rounds)))
         if limits is not None:
             (half / "inputs/limits.json").write_bytes(limits)
+        sealed = (f"{manifest.digest(half / name)}  {name}\n" for name in manifest.files(half))
+        (half / manifest.MANIFEST).write_text("".join(sealed))
     return Made(len(outputs), len(copies.given), messages)

@@ -264,3 +264,13 @@ def test_a_plan_cannot_lead_the_judge_to_files_outside(
     spelled.write(Path("run"), changed)
     judged(perchctl, 3)
     assert said in check("plan")["measured"]
+
+
+def test_a_copy_that_was_edited_later_is_found(perchctl: Perchctl) -> None:
+    made(perchctl, IPERF)
+    judged(perchctl, 3)
+    assert check("manifest")["status"] == "pass"
+    with Path("run/raw/import/iperf_plain.txt").open("a") as copy:
+        copy.write("\n")
+    judged(perchctl, 3)
+    assert check("manifest/changed")["evidence"] == ["raw/import/iperf_plain.txt"]
