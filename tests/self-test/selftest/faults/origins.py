@@ -56,7 +56,7 @@ FAULTS = (
         "rxe",
         INCONCLUSIVE,
         "flow/verbs-send-latency/alpha/beta/0/1 coverage",
-        "a latency with PCIe relaxed ordering, for which nobody asked",
+        "a latency with PCIe relaxed ordering, which the plan lacks",
         prints("verbs-send-latency/alpha/beta/0/1", put("params.relaxed_ordering", True)),
     ),
     fault(
