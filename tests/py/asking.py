@@ -50,3 +50,7 @@ def other(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
     return value + 1 if isinstance(value, int | float) else "other"
+
+
+#: What the engine says of a send.
+SEND = {"backend": "tcp", "kind": "latency", "op": "send", "definition": "half_round_trip"}
