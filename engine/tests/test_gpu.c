@@ -61,13 +61,16 @@ static int apart(void (*f)(void)) {
 
 static void test_names(void **state) {
 	static const char *const wrong[] = { "", "gpu", "host:0", "huge", "huge:4K", "cuda:", "cuda:x", "cuda:-1",
-					     "cuda:256", "cuda:0:0", "rocm:1K", "Host", "ze:1.5", "cuda0" };
+					     "cuda:256", "cuda:0:0", "cuda:Near", "host:near",
+					     "cuda:0000:3b:00", "cuda:3b:00.0", "cuda:0000:3b:00.0x", "huge:near",
+					     "rocm:1K", "Host", "ze:1.5", "cuda0" };
 	static const struct {
 		const char *text, *shown;
 	} right[] = { { "host", "host" }, { "huge:2M", "huge:2M" }, { "huge:1G", "huge:1G" }, { "cuda", "cuda:0" },
-		      { "cuda:7", "cuda:7" }, { "rocm:0", "rocm:0" }, { "ze:255", "ze:255" } };
+		      { "cuda:7", "cuda:7" }, { "rocm:0", "rocm:0" }, { "ze:255", "ze:255" },
+		      { "cuda:near", "cuda:near" }, { "ze:0000:3B:00.0", "ze:0000:3b:00.0" } };
 	struct memory_kind kind;
-	char shown[JOB_NAME_MAX];
+	char shown[JOB_MEMORY_TEXT];
 
 	(void) state;
 	for (size_t i = 0; i < ELEMENTSOF(right); i++) {
@@ -333,7 +336,7 @@ static void remove_file(const char *path) {
 	(void) unlink(full);
 }
 
-static int found(const char *type, const char *number, char ret[JOB_NAME_MAX]) {
+static int found(const char *type, const char *number, char ret[JOB_MEMORY_TEXT]) {
 	char dev[PATH_MAX], sys[PATH_MAX];
 
 	(void) snprintf(dev, sizeof(dev), "%s/dev", root);
@@ -343,7 +346,7 @@ static int found(const char *type, const char *number, char ret[JOB_NAME_MAX]) {
 }
 
 static void test_detection(void **state) {
-	char kind[JOB_NAME_MAX];
+	char kind[JOB_MEMORY_TEXT];
 
 	(void) state;
 	assert_failed(found(NULL, "0", kind), -ENODEV, EXIT_HOST, "no GPU on this host");
@@ -372,6 +375,8 @@ static void test_detection(void **state) {
 	assert_string_equal(kind, "ze:0");
 	assert_int_equal(found("VOODOO", "0", kind), -EINVAL);
 	assert_int_equal(found("AMD", "x", kind), -EINVAL);
+	assert_int_equal(found("AMD", "near", kind), -EINVAL);
+	assert_int_equal(found("AMD", "0,1", kind), -EINVAL);
 	assert_int_equal(found(NULL, "", kind), -EINVAL);
 }
 

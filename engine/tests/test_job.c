@@ -229,9 +229,12 @@ static void test_out_of_range(void **state) {
 					      "timeout_exponent" };
 	static const char *const names[] = { "kind", "op", "definition", "completion", "clock", "rate_unit",
 					     "connection" };
-	static const char *const texts[] = { "backend", "provider", "device", "server_device", "tx_memory",
-					     "rx_memory" };
-	char longer[JOB_NAME_MAX + 1] = "";
+	static const struct {
+		const char *name;
+		size_t room;
+	} texts[] = { { "backend", JOB_NAME_MAX }, { "provider", JOB_NAME_MAX }, { "device", JOB_NAME_MAX },
+		      { "server_device", JOB_NAME_MAX }, { "tx_memory", JOB_MEMORY_TEXT },
+		      { "rx_memory", JOB_MEMORY_TEXT } };
 
 	(void) state;
 	for (size_t i = 0; i < ELEMENTSOF(counts); i++)
@@ -246,9 +249,12 @@ static void test_out_of_range(void **state) {
 		refuse_member(names[i], json_string("unknown"), -EBADMSG);
 	}
 	/* Exactly one byte too long: there must be room for the end. */
-	memset(longer, 'x', JOB_NAME_MAX);
-	for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-		refuse_member(texts[i], json_string(longer), -EBADMSG);
+	for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+		char longer[JOB_MEMORY_TEXT + 1] = "";
+
+		memset(longer, 'x', texts[i].room);
+		refuse_member(texts[i].name, json_string(longer), -EBADMSG);
+	}
 }
 
 static json_t *sizes(json_t *first, size_t n) {

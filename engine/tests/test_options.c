@@ -226,9 +226,9 @@ static void test_bad_choices(void **state) {
 	refused("lat h --timeout-exponent 32", "0 to 31");
 	refused("lat h --huge 4K", "2M or 1G");
 	refused("lat h --huge", "--huge needs a value");
-	refused("lat h --memory gpu", "cuda[:N]");
+	refused("lat h --memory gpu", "cuda[:GPU]");
 	refused("lat h --tx-memory huge:4K", "huge:2M");
-	refused("lat h --rx-memory cuda:256", "rocm[:N]");
+	refused("lat h --rx-memory cuda:256", "rocm[:GPU]");
 	refused("lat h --srq=1", "--srq takes no value");
 }
 

@@ -395,18 +395,27 @@ static void test_a_place_survives_its_way_to_the_peer(void **state) {
 		"{\"cpu\": \"1\", \"node\": 1024, \"memory_node\": null, \"unplaced\": null}",
 		"{\"cpu\": \"1\", \"node\": null, \"memory_node\": -1, \"unplaced\": null}",
 		"{\"cpu\": null, \"node\": null, \"memory_node\": null, \"unplaced\": \"placed\"}",
+		"{\"cpu\": \"1\", \"node\": null, \"memory_node\": null, \"unplaced\": null, \"gpu\": \"\"}",
+		"{\"cpu\": \"1\", \"node\": null, \"memory_node\": null, \"unplaced\": null, "
+		"\"gpu\": \"0000:3b:00.0,x\"}",
+		"{\"cpu\": \"1\", \"node\": null, \"memory_node\": null, \"unplaced\": null, \"gpu\": null}",
 	};
 	struct placed a = { .why = PLACED, .node = 1, .memory_node = -1 }, b = { .why = PLACED }, back;
 	json_t *json;
 
 	(void) state;
 	assert_int_equal(cpu_list_parse("4,6", &a.cpus), 0);
+	placed_add_gpu(&a, "");
+	placed_add_gpu(&a, "0000:3b:00.0");
 	json = placed_to_json(&a);
 	assert_int_equal(placed_from_json(json, &back), 0);
 	assert_memory_equal(&a, &back, sizeof(a));
 	json_decref(json);
 	assert_int_equal(cpu_list_parse("5", &b.cpus), 0);
+	placed_add_gpu(&b, "0000:86:00.0");
+	placed_add_gpu(&b, "0000:3b:00.0");
 	placed_add(&back, &b);
+	assert_string_equal(back.gpus, "0000:3b:00.0,0000:86:00.0");
 	assert_int_equal(CPU_COUNT(&back.cpus), 3);
 	assert_int_equal(back.node, -1);
 	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {

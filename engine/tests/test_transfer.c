@@ -269,6 +269,11 @@ static void test_lanes_have_the_gpu_of_their_pair(void **state) {
 		assert_string_equal(lane.tx_memory, wanted[i % 4]);
 		assert_string_equal(lane.rx_memory, "rocm:7");
 	}
+	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), "cuda:0000:3b:00.0,near");
+	job_for_lane(&job, 4, &lane);
+	assert_string_equal(lane.tx_memory, "cuda:0000:3b:00.0");
+	job_for_lane(&job, 1, &lane);
+	assert_string_equal(lane.tx_memory, "cuda:near");
 	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
 		assert_int_equal(memory_kind_parse(bad[i], &kind), -EINVAL);
 }

@@ -70,7 +70,7 @@ $(filter-out %/libhsa-runtime64.so.1,$(DOUBLES)): tests/doubles/fake_gpu.c tests
 $(BUILD)/doubles/libhsa-runtime64.so.1: $(BUILD)/doubles/libamdhip64.so
 	$(Q)ln -sf $(<F) $@
 
-$(BUILD)/tests/test_gpu $(BUILD)/tests/test_verbs_gpu: $(DOUBLES)
+$(BUILD)/tests/test_gpu $(BUILD)/tests/test_gpu_near $(BUILD)/tests/test_verbs_gpu: $(DOUBLES)
 
 # It starts the program that lies a folder above it.
 $(BUILD)/tests/test_meet_lines: $(BUILD)/perch

@@ -33,13 +33,15 @@ class Placement(Model):
     """Where an end worked.
 
     `cpu`: one of a core for each thread, as a list; `node`: theirs; `memory_node`: of its buffers,
-    where it is another. `unplaced`: why its threads were not pinned.
+    where it is another. `unplaced`: why its threads were not pinned. `gpu`: PCI addresses of the
+    GPUs that hold its buffers, as a list.
     """
 
     cpu: str | None = None
     node: Count | None = None
     memory_node: Count | None = None
     unplaced: Literal["off", "same-machine", "few-cores", "no-core"] | None = None
+    gpu: str | None = None
 
 
 class Side(Model):

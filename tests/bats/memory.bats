@@ -78,6 +78,22 @@ have_library() { ldconfig -p | grep -q "$1"; }
   holds '.[0] | .integrity.bad_bytes == 0 and .client.gpu == "sim_ze0, sim_cuda0"'
 }
 
+@test "a GPU is named by its PCI address, and records say which one was used" {
+  local kind
+  for kind in cuda rocm ze; do
+    gpu lat --memory "$kind:FFFF:02:00.0" --bounce --verify --iterations 20
+    holds ".[0] | .params.memory == \"$kind:ffff:02:00.0\" and .client.gpu == \"sim_${kind}1\" and .integrity.bad_bytes == 0
+      and .client.placement.gpu == \"ffff:02:00.0\" and .server.placement.gpu == \"ffff:02:00.0\""
+  done
+  gpu lat --tx-memory cuda:1 --bounce --iterations 2
+  holds '.[0] | .client.placement.gpu == "ffff:02:00.0"'
+  # Each end has memory of both kinds; commands of one device have the next GPU each.
+  gpu lat --memory cuda:near --slot 2/2 --bounce --iterations 2
+  holds '.[0] | .params.memory == "cuda:near" and .client.placement.gpu == "ffff:02:00.0" and .server.placement.gpu == "ffff:01:00.0"'
+  plain lat --iterations 2
+  holds '.[0].client.placement | has("gpu") | not'
+}
+
 @test "the copies of a bounce are a part of the latency: one at each end of the way" {
   PERCH_FAKE_GPU_COPY_US=2000 gpu lat --memory cuda --bounce --iterations 3 --warmup 0
   # the client's two copies of each round trip alone, halved
@@ -119,6 +135,8 @@ cuDevicePrimaryCtxRelease"
   assert_said "no NVIDIA GPU on this host: no CUDA-capable device is detected"
   gpu 3 lat --rx-memory rocm:2 --bounce
   assert_said "the runtime sees 2 GPUs on this host, rocm:0 to rocm:1"
+  gpu 3 lat --memory ze:0000:3b:00.0 --bounce
+  assert_said "no Intel GPU at that PCI address; it has ffff:01:00.0, ffff:02:00.0"
   PERCH_FAKE_GPU_MEMORY=1000000 gpu 3 lat --memory ze --bounce
   assert_said "ze:0 (sim_ze0): cannot get 2 MiB of its memory: out of device memory"
 }
@@ -140,7 +158,7 @@ cuDevicePrimaryCtxRelease"
   plain 2 lat --backend ofi --op read --memory cuda --bounce
   assert_said "no process runs at the end of the"
   plain 2 lat --memory gpu:0
-  assert_said "give host, huge:2M, huge:1G, cuda[:N], rocm[:N] or ze[:N]"
+  assert_said "give host, huge:2M, huge:1G, cuda[:GPU], rocm[:GPU] or ze[:GPU]; GPU is a number, a PCI address, or near"
 }
 
 @test "a provider that does not reach a GPU is exit 3, and --bounce is offered" {
@@ -172,6 +190,12 @@ cuDevicePrimaryCtxRelease"
     --size 4K --batch 4 --iterations 20
   holds 'map(.params.tx_memory) == ["cuda:1", "cuda:0", "cuda:1,0"] and map(.server.gpu)[:2] == ["sim_cuda1", "sim_cuda0"]
     and all(.[]; .status == "ok" and .integrity.bad_bytes == 0 and .integrity.checked_bytes > 0)'
+  # near: no GPU is nearer to a simulated NIC, so each pair has its own
+  gpu transfer --memory cuda:near --devices sim_cxi0,sim_cxi0 --server-devices sim_cxi0,sim_cxi0 --backend cxi --verify \
+    --size 4K --batch 4 --iterations 20
+  holds 'map(.client.placement.gpu) == ["ffff:01:00.0", "ffff:02:00.0", "ffff:01:00.0,ffff:02:00.0"]
+    and map(.server.placement.gpu) == map(.client.placement.gpu) and all(.[]; .params.memory == "cuda:near"
+    and .status == "ok" and .integrity.bad_bytes == 0 and .integrity.checked_bytes > 0)'
   # Immediate data commands are built by the host, which cannot read the payload.
   gpu lat --backend cxi --tx-memory cuda --iterations 2
   holds '.[0].params | .idc == false and .inline_bytes == null'

@@ -267,6 +267,9 @@ SAID = {
          "tx_memory huge:2M, the output says host"),
         ({"memory": "cuda:01", "tx_memory": "host"}, SEND,
          {"tx_memory": "host", "rx_memory": "cuda:1"}, None),
+        ({"memory": "cuda:near"}, SEND,
+         {"tx_memory": "cuda:0", "rx_memory": "cuda:near"},
+         "tx_memory cuda:near, the output says cuda:0"),
         ({"bounce": True}, SEND, {"bounce": False}, "bounce true, the output says false"),
     ],
 )  # fmt: skip

@@ -56,6 +56,7 @@ def test_the_suite_rdma_leaves_out_what_a_card_cannot_do_and_no_more(driver: str
         ({"inline": 97}, "bnxt_re", "inline sends of 97 B"),
         ({"memory": "cuda:1"}, "rdma_rxe", "dmabufs of GPU memory"),
         ({"rx_memory": "rocm"}, "rdma_rxe", "dmabufs of GPU memory"),
+        ({"memory": "cuda:near"}, "rdma_rxe", "dmabufs of GPU memory"),
     ],
 )
 def test_what_is_lacking_is_said_of_each_host_with_its_device(

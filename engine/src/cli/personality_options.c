@@ -399,7 +399,7 @@ static void say_operation(const struct personality *p, const struct request *r, 
 }
 
 /* Empty: no GPU was named. Negative: said. */
-static int memory_of(const struct personality *p, const struct request *r, char letter, char ret[JOB_NAME_MAX]) {
+static int memory_of(const struct personality *p, const struct request *r, char letter, char ret[JOB_MEMORY_TEXT]) {
 	const char *number = letter == 't' ? r->tx_gpu : r->rx_gpu;
 	int e = 0;
 
@@ -416,7 +416,7 @@ static int say_memory(const struct personality *p, const struct request *r, stru
 		const char *option;
 		char letter;
 	} sides[] = { { "--tx-memory", 't' }, { "--rx-memory", 'r' } };
-	char kind[JOB_NAME_MAX];
+	char kind[JOB_MEMORY_TEXT];
 	int e;
 
 	for (size_t i = 0; i < ELEMENTSOF(sides); i++) {
@@ -567,7 +567,7 @@ int personality_parse(const struct personality *p, int argc, char **argv, struct
 		.min = p->size,
 		.list = p->list,
 	};
-	char tx_memory[JOB_NAME_MAX] = "", rx_memory[JOB_NAME_MAX] = "";
+	char tx_memory[JOB_MEMORY_TEXT] = "", rx_memory[JOB_MEMORY_TEXT] = "";
 	struct words w = { .argc = 0 };
 	bool clients = false;
 	int e;

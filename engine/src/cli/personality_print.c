@@ -59,7 +59,9 @@ static const char *gpu_maker(enum memory_type type) {
 
 static void print_place(const struct summary *s, const char *label, const struct memory_kind *k) {
 	print_label(s, label);
-	if (memory_is_gpu(k->type))
+	if (k->near || k->address[0])
+		(void) printf("GPU %s\n", k->near ? "near" : k->address);
+	else if (memory_is_gpu(k->type))
 		(void) printf("GPU %u\n", k->ordinal);
 	else
 		(void) printf("System\n");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device_facts.h"
 
-#include <ctype.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,16 +10,6 @@
 
 static bool is_name(const char *device) {
 	return device[0] && device[0] != '.' && !strchr(device, '/');
-}
-
-/* "0000:17:00.0" */
-static bool is_pci_address(const char *text) {
-	static const char form[] = "xxxx:xx:xx.x";
-
-	for (size_t i = 0; i < sizeof(form) - 1; i++)
-		if (form[i] == 'x' ? !isxdigit((unsigned char) text[i]) : text[i] != form[i])
-			return false;
-	return text[sizeof(form) - 1] == '\0';
 }
 
 /* The last name of the path that matches first. */

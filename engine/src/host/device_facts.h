@@ -4,9 +4,7 @@
 
 #include <net/if.h>
 
-#include "base/util.h"
-
-enum { PCI_ADDRESS_MAX = 16 };
+#include "base/pci.h"
 
 /* "0000:17:00.0"; empty: on no PCI bus. A software device has its interface's. `root`: "" or a copied host's files. */
 void device_pci_address(const char *root, const char *device, char ret[PCI_ADDRESS_MAX]);

@@ -348,6 +348,19 @@ void placed_add(struct placed *to, const struct placed *p) {
 	CPU_OR(&to->cpus, &to->cpus, &p->cpus);
 	to->node = to->node == p->node ? to->node : -1;
 	to->memory_node = to->memory_node == p->memory_node ? to->memory_node : -1;
+	for (uint32_t i = 0; p->gpus[0] && i < job_list_length(p->gpus); i++) {
+		char address[JOB_NAME_MAX];
+
+		if (job_list_entry(p->gpus, i, address))
+			placed_add_gpu(to, address);
+	}
+}
+
+void placed_add_gpu(struct placed *to, const char *address) {
+	size_t used = strlen(to->gpus);
+
+	if (address[0] && !strstr(to->gpus, address) && used + PCI_ADDRESS_MAX + 1 < sizeof(to->gpus))
+		(void) snprintf(to->gpus + used, sizeof(to->gpus) - used, "%s%s", used ? "," : "", address);
 }
 
 static json_t *number_or_null(int n) {
@@ -357,10 +370,11 @@ static json_t *number_or_null(int n) {
 json_t *placed_to_json(const struct placed *p) {
 	char text[CPU_LIST_MAX];
 
-	return json_pack("{s:o, s:o, s:o, s:o}", "cpu",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o*}", "cpu",
 			 p->why == PLACED ? json_string(cpu_list_format(&p->cpus, text)) : json_null(), "node",
 			 number_or_null(p->node), "memory_node", number_or_null(p->memory_node), "unplaced",
-			 p->why == PLACED ? json_null() : json_string(unplaced_names[p->why]));
+			 p->why == PLACED ? json_null() : json_string(unplaced_names[p->why]),
+			 "gpu", p->gpus[0] ? json_string(p->gpus) : NULL);
 }
 
 static bool is_node(const json_t *v) {
@@ -368,14 +382,28 @@ static bool is_node(const json_t *v) {
 				   json_integer_value(v) < CPU_SETSIZE);
 }
 
+static int read_gpus(const json_t *list, struct placed *p) {
+	char address[JOB_NAME_MAX];
+
+	if (!list)
+		return 0;
+	if (!json_is_string(list) || json_string_length(list) >= sizeof(p->gpus))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < job_list_length(json_string_value(list)); i++)
+		if (!job_list_entry(json_string_value(list), i, address) || !is_pci_address(address))
+			return -EBADMSG;
+	return copy_string(p->gpus, sizeof(p->gpus), json_string_value(list));
+}
+
 int placed_from_json(const json_t *json, struct placed *ret) {
 	const json_t *cpu = json_object_get(json, "cpu"), *node = json_object_get(json, "node"),
-		     *memory = json_object_get(json, "memory_node"), *why = json_object_get(json, "unplaced");
+		     *memory = json_object_get(json, "memory_node"), *why = json_object_get(json, "unplaced"),
+		     *gpus = json_object_get(json, "gpu");
 	struct placed p = { .why = PLACED };
 	int i;
 
 	CPU_ZERO(&p.cpus);
-	if (json_object_size(json) != 4 || !is_node(node) || !is_node(memory) ||
+	if (json_object_size(json) != (gpus ? 5 : 4) || read_gpus(gpus, &p) < 0 || !is_node(node) || !is_node(memory) ||
 	    json_is_string(cpu) == json_is_string(why))
 		return -EBADMSG;
 	if (json_is_string(cpu) && cpu_list_parse(json_string_value(cpu), &p.cpus) < 0)

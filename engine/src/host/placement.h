@@ -56,6 +56,7 @@ struct placed {
 	cpu_set_t cpus;         /* empty where it is not placed */
 	int node;               /* of these; -1: unknown, or several */
 	int memory_node;        /* where its buffer lies; -1: unknown, several, or a GPU */
+	char gpus[JOB_MEMORY_TEXT];     /* PCI addresses of these GPUs, "0000:3b:00.0,0000:86:00.0"; empty: none */
 };
 
 /* Whether this host has what the wish names, and enough of it. -ENODEV (said). */
@@ -80,7 +81,10 @@ struct placed placement_say(const struct placement *p, const struct topology *t,
 /* Adds another thread of the same end. */
 void placed_add(struct placed *to, const struct placed *p);
 
-/* {cpu, node, memory_node, unplaced}, as it goes to the peer and into records. */
+/* The buffer of a thread lies in the GPU at this PCI address, too. */
+void placed_add_gpu(struct placed *to, const char *address);
+
+/* {cpu, node, memory_node, unplaced}, and gpu where there is one, as it goes to the peer and into records. */
 json_t *placed_to_json(const struct placed *p);
 int placed_from_json(const json_t *json, struct placed *ret);   /* -EBADMSG */
 

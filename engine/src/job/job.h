@@ -10,7 +10,7 @@
 
 #include "base/atomic_word.h"
 #include "base/clock.h"
-#include "base/util.h"
+#include "base/pci.h"
 #include "places.h"
 
 enum op {
@@ -122,6 +122,7 @@ enum {
 	JOB_SVC_ID_MAX = INT32_MAX,     /* 32 bits there, and a signed number in libcxi's calls */
 	JOB_DEVICES_MAX = 16,           /* of one host: eight adapters of two planes */
 	JOB_DEVICES_TEXT = JOB_DEVICES_MAX * JOB_NAME_MAX,
+	JOB_MEMORY_TEXT = JOB_DEVICES_MAX * PCI_ADDRESS_MAX, /* a list of GPUs */
 	JOB_CPUS_TEXT = JOB_DEVICES_TEXT,       /* more than 64 numbers of four digits: one for each thread */
 	JOB_BATCH_MAX = 32768,          /* transfers: as far as MORI-IO's benchmark sweeps */
 	JOB_BATCHES_MAX = 16,           /* batch sizes in one sweep: 1 to 32768 by doubling */
@@ -206,9 +207,9 @@ struct job {
 	uint32_t cq_moderation;                 /* every Nth work request of a queue pair is signalled */
 	/*
 	 * Kinds of memory (memory_kind.h) of what either end sends from, and of what comes in there:
-	 * "host", "huge:2M", "cuda:0"
+	 * "host", "huge:2M", "cuda:0", "cuda:near"
 	 */
-	char tx_memory[JOB_NAME_MAX], rx_memory[JOB_NAME_MAX];
+	char tx_memory[JOB_MEMORY_TEXT], rx_memory[JOB_MEMORY_TEXT];
 	/* bytes of each buffer, over which messages are scattered; 0: as many as they need, side by side */
 	uint64_t footprint;
 	bool bounce;                            /* a GPU's memory is copied through host memory, message by message */

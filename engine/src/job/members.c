@@ -42,7 +42,9 @@ static const char *const op_words[] = {
 	"fetch-atomic", "compare-atomic", NULL
 };
 static const char *const mtu_words[] = { "256", "512", "1024", "2048", "4096", NULL };
-static const char *const memory_words[] = { "host", "huge:2M", "huge:1G", "cuda", "rocm", "ze", NULL };
+static const char *const memory_words[] = {
+	"host", "huge:2M", "huge:1G", "cuda", "cuda:near", "rocm", "rocm:near", "ze", "ze:near", NULL
+};
 static const char *const placement_words[] = { "auto", "off", NULL };
 static const char *const huge_words[] = { "2M", "1G", NULL };
 
@@ -195,13 +197,13 @@ static int set_pkey(struct job *job, const char *value) {
 	return 0;
 }
 
-static int set_memory_name(char ret[JOB_NAME_MAX], const char *value) {
+static int set_memory_name(char ret[JOB_MEMORY_TEXT], const char *value) {
 	struct memory_kind kind;
 	int r;
 
 	r = memory_kind_parse(value, &kind);
 	if (r == 0 && memory_list_length(value) > 1)
-		r = copy_string(ret, JOB_NAME_MAX, value);
+		r = copy_string(ret, JOB_MEMORY_TEXT, value);
 	else if (r == 0)
 		memory_kind_format(&kind, ret);
 	return r;
@@ -525,16 +527,18 @@ const struct option_entry job_members[] = {
 	  .type = OPTION_COUNT, MEMBER(max_chunks), .min = 1, .max = JOB_CHUNKS_MAX,
 	  .accepts = "a whole number from 1 to 1024" },
 	{ .name = "memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
-	  .help = "Memory of the buffers of both ends: " MEMORY_KINDS " (NVIDIA, AMD, Intel GPUs).",
+	  .help = "Memory of the buffers of both ends: " MEMORY_KINDS " (NVIDIA, AMD, Intel). "
+		  MEMORY_GPUS ", the nearest to the network device.",
 	  .fallback = "host", .type = OPTION_CUSTOM, .set_job = set_memory, .of_job = true, .choices = memory_words,
-	  .accepts = MEMORY_KINDS },
+	  .accepts = MEMORY_KINDS "; " MEMORY_GPUS },
 	{ .name = "tx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same for send buffers only.", .fallback = "host", .type = OPTION_CUSTOM,
 	  .set_job = set_tx_memory, MEMBER(tx_memory),
-	  .choices = memory_words, .accepts = MEMORY_KINDS },
+	  .choices = memory_words, .accepts = MEMORY_KINDS "; " MEMORY_GPUS },
 	{ .name = "rx-memory", .metavar = "KIND", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same for receive buffers only.", .fallback = "host", .type = OPTION_CUSTOM,
-	  .set_job = set_rx_memory, MEMBER(rx_memory), .choices = memory_words, .accepts = MEMORY_KINDS },
+	  .set_job = set_rx_memory, MEMBER(rx_memory),
+	  .choices = memory_words, .accepts = MEMORY_KINDS "; " MEMORY_GPUS },
 	{ .name = "huge", .metavar = "SIZE", .section = SECTION_MEMORY, .commands = EVERY,
 	  .help = "The same as --memory huge:SIZE.", .type = OPTION_CUSTOM, .set_job = set_huge, .of_job = true,
 	  .choices = huge_words },

@@ -15,10 +15,19 @@ static const char *const type_names[MEMORY_TYPE_MAX] = {
 	[MEMORY_ZE] = "ze",
 };
 
-static int parse_detail(const char *text, struct memory_kind *kind) {
+static int parse_gpu(const char *text, struct memory_kind *kind) {
 	uint64_t n;
-	int r;
 
+	kind->near = streq(text, "near");
+	if (kind->near || pci_address_read(text, kind->address))
+		return 0;
+	if (strlen(text) >= sizeof("255") || parse_u64(text, &n) < 0 || n > MEMORY_ORDINAL_MAX)
+		return -EINVAL;
+	kind->ordinal = (uint32_t) n;
+	return 0;
+}
+
+static int parse_detail(const char *text, struct memory_kind *kind) {
 	if (kind->type == MEMORY_HUGE) {
 		kind->huge = streq(text, "2M") ? JOB_HUGE_2M : streq(text, "1G") ? JOB_HUGE_1G : 0;
 		return kind->huge ? 0 : -EINVAL;
@@ -26,18 +35,20 @@ static int parse_detail(const char *text, struct memory_kind *kind) {
 	if (!memory_is_gpu(kind->type))
 		return -EINVAL;
 	for (size_t length, i = 0;; i++, text += length + 1) {
-		char one[sizeof("255")];
+		struct memory_kind gpu = { .type = kind->type };
+		char one[PCI_ADDRESS_MAX];
+		int r;
 
 		length = strcspn(text, ",");
 		if (length >= sizeof(one))
 			return -EINVAL;
 		memcpy(one, text, length);
 		one[length] = '\0';
-		r = parse_u64(one, &n);
-		if (r < 0 || n > MEMORY_ORDINAL_MAX)
-			return -EINVAL;
+		r = parse_gpu(one, &gpu);
+		if (r < 0)
+			return r;
 		if (i == 0)
-			kind->ordinal = (uint32_t) n;
+			*kind = gpu;
 		if (!text[length])
 			return 0;
 	}
@@ -61,15 +72,17 @@ int memory_kind_parse(const char *text, struct memory_kind *ret) {
 	return -EINVAL;
 }
 
-void memory_kind_format(const struct memory_kind *kind, char ret[JOB_NAME_MAX]) {
+void memory_kind_format(const struct memory_kind *kind, char ret[JOB_MEMORY_TEXT]) {
 	const char *name = type_names[kind->type];
 
 	if (kind->type == MEMORY_HUGE)
-		(void) snprintf(ret, JOB_NAME_MAX, "%s:%s", name, kind->huge == JOB_HUGE_1G ? "1G" : "2M");
+		(void) snprintf(ret, JOB_MEMORY_TEXT, "%s:%s", name, kind->huge == JOB_HUGE_1G ? "1G" : "2M");
+	else if (kind->near || kind->address[0])
+		(void) snprintf(ret, JOB_MEMORY_TEXT, "%s:%s", name, kind->near ? "near" : kind->address);
 	else if (memory_is_gpu(kind->type))
-		(void) snprintf(ret, JOB_NAME_MAX, "%s:%u", name, kind->ordinal);
+		(void) snprintf(ret, JOB_MEMORY_TEXT, "%s:%u", name, kind->ordinal);
 	else
-		(void) snprintf(ret, JOB_NAME_MAX, "%s", name);
+		(void) snprintf(ret, JOB_MEMORY_TEXT, "%s", name);
 }
 
 uint32_t memory_list_length(const char *text) {
@@ -80,7 +93,7 @@ uint32_t memory_list_length(const char *text) {
 	return n;
 }
 
-void memory_of_pair(char name[JOB_NAME_MAX], uint32_t pair) {
+void memory_of_pair(char name[JOB_MEMORY_TEXT], uint32_t pair) {
 	const uint32_t n = memory_list_length(name);
 	char *number = strchr(name, ':');
 	const char *from;
@@ -173,7 +186,8 @@ int memory_validate(const struct job *job, const struct backend_facts *backend) 
 
 	for (size_t i = 0; i < ELEMENTSOF(each); i++)
 		if (memory_kind_parse(each[i].value, &kind) < 0)
-			return failure(-EINVAL, EXIT_USAGE, "--%s %s: there is no such memory; give " MEMORY_KINDS,
+			return failure(-EINVAL, EXIT_USAGE, "--%s %s: there is no such memory; give " MEMORY_KINDS
+				       "; " MEMORY_GPUS,
 				       each[i].option, each[i].value);
 	for (size_t i = 0; i < ELEMENTSOF(each); i++) {
 		const uint32_t gpus = memory_list_length(each[i].value), pairs = job_pairs(job);

@@ -11,31 +11,28 @@ static void read_host(struct topology *ret) {
 }
 
 /* Where none is named: the one that the backend will take, as far as that is known before it is opened. */
-static int node_of(const struct open_arguments *a, const char *device, int *ret) {
+static int device_of(const struct open_arguments *a, const char *device, char ret[JOB_NAME_MAX]) {
 	const struct backend *b = backend_find(a->job->backend);
-	char name[JOB_NAME_MAX];
 	struct netdev n;
-	int e;
 
-	if (!device[0] && b->near) {
-		e = b->near(a, name);
-		if (e < 0)
-			return e;
-		device = name;
-	} else if (!device[0])
+	if (!device[0] && b->near)
+		return b->near(a, ret);
+	if (!device[0])
 		device = netdev_of_address(a->local, &n) == 0 ? n.name : "";
-	*ret = device_node("/sys", device);
+	(void) copy_string(ret, JOB_NAME_MAX, device);
 	return 0;
 }
 
 /* `slot` is validated. Commands that share one device need not name it. */
 static int read_rails(const struct open_arguments *a, const char *list, const char *slot, const char *own,
-		      struct placement_wish *w) {
+		      struct placement_wish *w, struct place *p) {
 	char name[JOB_NAME_MAX];
 	int e = 0;
 
 	(void) job_slot(slot, &w->slot, &w->n_slots);
 	w->slot--;
+	p->slots = w->n_slots;
+	p->slot = w->slot;
 	if (!list[0] && w->n_slots > 1) {
 		w->n_rails = 1;
 		w->rails[0] = w->nodes[0];
@@ -46,8 +43,10 @@ static int read_rails(const struct open_arguments *a, const char *list, const ch
 		(void) job_list_entry(list, i, name); /* validated */
 		if (streq(name, own))
 			w->rail = i;
-		e = node_of(a, name, &w->rails[i]);
+		e = device_of(a, name, p->devices[i]);
+		w->rails[i] = device_node("/sys", p->devices[i]);
 	}
+	p->own = w->rail;
 	return e;
 }
 
@@ -65,18 +64,20 @@ int place_open(const struct open_arguments *a, struct place *ret) {
 	const uint32_t lanes = job_has_lanes(j) ? job_lanes(j) : 1;
 	int e = 0;
 
+	*ret = (struct place) { 0 };
 	read_host(&ret->topology);
 	for (uint32_t i = 0; e == 0 && i < lanes; i++) {
 		struct job lane = *j;
 
 		if (job_has_lanes(j))
 			job_for_lane(j, i, &lane);
-		e = node_of(a, server ? lane.server_device : lane.device, &ret->nodes[i]);
+		e = device_of(a, server ? lane.server_device : lane.device, ret->devices[i]);
+		ret->nodes[i] = device_node("/sys", ret->devices[i]);
 		w.nodes[i] = ret->nodes[i]; /* a thread's first lane has its number */
 	}
 	if (e == 0)
 		e = read_rails(a, server ? j->server_rails : j->rails, server ? j->server_slot : j->slot,
-			       server ? j->server_device : j->device, &w);
+			       server ? j->server_device : j->device, &w, ret);
 	if (e == 0)
 		e = placement_check(&ret->topology, &w);
 	if (e == 0)
@@ -96,8 +97,22 @@ int place_sit(const struct place *p, unsigned thread, unsigned lane) {
 	return placement_sit(&p->placement, thread, p->nodes[lane]);
 }
 
+int place_memory(struct place *p, unsigned lane, struct memory_kind *kinds, size_t n) {
+	const struct gpu_seat seat = { .devices = p->devices, .own = p->own + lane, .slots = p->slots,
+				       .slot = p->slot };
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < n; i++)
+		e = gpu_find(&kinds[i], &seat, &kinds[i]);
+	return e;
+}
+
 struct placed place_say(const struct place *p, unsigned thread, const struct arena *arena) {
 	const struct region *r = &arena->regions[0];
+	struct placed said = placement_say(&p->placement, &p->topology, thread, r->gpu ? NULL : r->base);
 
-	return placement_say(&p->placement, &p->topology, thread, r->gpu ? NULL : r->base);
+	for (unsigned i = 0; i < arena->n_regions; i++)
+		if (arena->regions[i].gpu)
+			placed_add_gpu(&said, arena->regions[i].gpu->address);
+	return said;
 }

@@ -51,13 +51,17 @@ bool run_is_to_stop(void) {
 	return atomic_load_explicit(&stop_ns, memory_order_relaxed) != 0;
 }
 
-static int open_memory(struct run *r) {
+static int open_memory(struct run *r, struct place *place) {
 	const struct job *job = r->job;
-	const struct memory_kind kinds[] = { job_tx_memory(job), job_rx_memory(job) };
+	struct memory_kind kinds[] = { job_tx_memory(job), job_rx_memory(job) };
 	const uint64_t size = job_largest_size(job);
 	/* An echo needs a second place for the next message while it answers the first. */
 	const uint32_t window = r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u);
 
+	int e = place_memory(place, 0, kinds, ELEMENTSOF(kinds));
+
+	if (e < 0)
+		return e;
 	return job->footprint ? arena_open_scattered(&r->arena, job->footprint, size, window, job->verify, kinds)
 			      : arena_open(&r->arena, size, window, job->verify, kinds);
 }
@@ -85,7 +89,7 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 		e = place_sit(&place, 0, 0);
 	if (e < 0)
 		return e;
-	e = open_memory(r);
+	e = open_memory(r, &place);
 	if (e < 0)
 		return e;
 	r->placed = place_say(&place, 0, &r->arena);

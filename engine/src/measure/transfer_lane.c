@@ -14,9 +14,11 @@ static struct memory_kind memory_of(const struct job *job, enum role role) {
 }
 
 static int open_memory(struct lane *l, enum role role) {
-	const struct memory_kind kind = memory_of(&l->job, role);
+	struct memory_kind kind = memory_of(&l->job, role);
+	int e = place_memory(&l->transfer->place, l->number, &kind, 1);
 
-	return arena_open_flat(&l->run.arena, job_buffer(&l->job), (uint32_t) job_most_pieces(&l->job), &kind);
+	return e < 0 ? e : arena_open_flat(&l->run.arena, job_buffer(&l->job), (uint32_t) job_most_pieces(&l->job),
+					   &kind);
 }
 
 /* All sessions of a lane work on its one buffer. */
@@ -59,7 +61,7 @@ static int allocate(struct lane *l, const struct open_arguments *arguments) {
 
 /* In the place of the thread that will drive it, where all that is allocated shall be. */
 static int lane_open(struct lane *l, const struct open_arguments *arguments) {
-	const struct place *place = &l->transfer->place;
+	struct place *place = &l->transfer->place;
 	const struct job *job = &l->job;
 	const uint32_t thread = l->number % l->transfer->job.threads;
 	int e;

@@ -7,11 +7,40 @@
 
 static const struct gpu_runtime *const runtimes[] = { &gpu_cuda, &gpu_rocm, &gpu_ze };
 
+const struct gpu_runtime *gpu_runtime_of(enum memory_type type) {
+	size_t i = 0;
+
+	while (runtimes[i]->type != type)
+		i++;
+	return runtimes[i];
+}
+
+void gpu_address(const struct gpu_runtime *r, uint32_t ordinal, char ret[PCI_ADDRESS_MAX]) {
+	char text[GPU_ADDRESS_TEXT];
+
+	r->address(ordinal, text);
+	if (!pci_address_read(text, ret))
+		ret[0] = '\0';
+}
+
 int gpu_open(const struct memory_kind *kind, struct gpu **ret) {
-	for (size_t i = 0; i < ELEMENTSOF(runtimes); i++)
-		if (runtimes[i]->type == kind->type)
-			return runtimes[i]->open(kind->ordinal, ret);
-	return failure(-EINVAL, EXIT_INTERNAL, "memory type %d does not belong to a GPU", (int) kind->type);
+	const struct gpu_runtime *r = gpu_runtime_of(kind->type);
+	uint32_t count;
+	int e;
+
+	if (kind->near || kind->address[0])
+		return failure(-EINVAL, EXIT_INTERNAL, "--memory %s: which GPU it is was not looked up", r->name);
+	e = r->start(&count);
+	if (e < 0)
+		return e;
+	if (kind->ordinal >= count)
+		return failure(-ENODEV, EXIT_HOST, "--memory %s:%u: the runtime sees %u GPU%s on this host, "
+			       "%s:0 to %s:%u; choose one of these", r->name, kind->ordinal, count,
+			       count == 1 ? "" : "s", r->name, r->name, count - 1);
+	e = r->open(kind->ordinal, ret);
+	if (e == 0)
+		gpu_address(r, kind->ordinal, (*ret)->address);
+	return e;
 }
 
 struct gpu *gpu_close(struct gpu *g) {
@@ -50,14 +79,15 @@ int gpu_library_load(const struct gpu_runtime *r, const struct gpu_symbol *symbo
 	return 0;
 }
 
-int gpu_no_device(const struct gpu_runtime *r, uint32_t ordinal, int64_t count, const char *detail) {
-	if (count > 0)
-		return failure(-ENODEV, EXIT_HOST, "--memory %s:%u: the runtime sees %lld GPU%s on this host, "
-			       "%s:0 to %s:%lld; choose one of these", r->name, ordinal, (long long) count,
-			       count == 1 ? "" : "s", r->name, r->name, (long long) count - 1);
-	return failure(-ENODEV, EXIT_HOST, "--memory %s:%u: the runtime finds no %s GPU on this host%s%s; "
-		       "look for %s, the kernel's driver, and your permission on them", r->name, ordinal, r->maker,
-		       detail && detail[0] ? ": " : "", detail ? detail : "", r->devices);
+int gpu_none(const struct gpu_runtime *r, const char *detail) {
+	return failure(-ENODEV, EXIT_HOST, "--memory %s: the runtime finds no %s GPU on this host%s%s; "
+		       "look for %s, the kernel's driver, and your permission on them", r->name, r->maker,
+		       detail ? ": " : "", detail ? detail : "", r->devices);
+}
+
+int gpu_not_opened(const struct gpu *g, const char *detail) {
+	return failure(-ENODEV, EXIT_HOST, "--memory %s:%u: the runtime cannot use this GPU: %s; look for %s, "
+		       "and the kernel's log", g->runtime->name, g->ordinal, detail, g->runtime->devices);
 }
 
 int gpu_no_memory(const struct gpu *g, size_t length, const char *detail) {

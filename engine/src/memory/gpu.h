@@ -10,6 +10,11 @@
 
 struct gpu;
 
+enum {
+	GPU_ADDRESS_TEXT = 32,          /* what a runtime may write there; beyond PCI_ADDRESS_MAX it is no address */
+	GPUS_MAX = MEMORY_ORDINAL_MAX + 1,
+};
+
 enum gpu_direction {
 	GPU_COPY_IN,            /* host to GPU */
 	GPU_COPY_OUT,           /* GPU to host */
@@ -24,7 +29,13 @@ struct gpu_runtime {
 	const char *devices;                    /* the device files without which nothing works, for messages */
 	const char *remedy;                     /* what to install */
 
-	/* Loads and starts it, and chooses a GPU. EXIT_HOST. */
+	/* Loads and starts it, and counts its GPUs: at least one. Again: changes nothing. EXIT_HOST. */
+	int (*start)(uint32_t *ret_count);
+
+	/* Where a GPU is on the PCI bus, as "0000:3B:00.0"; empty: the runtime does not know. Says nothing. */
+	void (*address)(uint32_t ordinal, char ret[GPU_ADDRESS_TEXT]);
+
+	/* Chooses a GPU that start() has counted. EXIT_HOST. */
 	int (*open)(uint32_t ordinal, struct gpu **ret);
 
 	/* Whole pages of 2 MiB. -ENOMEM, EXIT_HOST. */
@@ -56,11 +67,28 @@ struct gpu {
 	uint32_t ordinal;
 	uint64_t fabric_device;         /* what fi_mr_attr.device wants to hear */
 	char name[64];                  /* of the model, as the runtime says it */
+	char address[PCI_ADDRESS_MAX];  /* on the PCI bus; empty: unknown */
 };
 
 extern const struct gpu_runtime gpu_cuda, gpu_rocm, gpu_ze;
 
-/* Opens the GPU that a kind of memory names. Negative: said. */
+/* Where the kind's memory shall be: the network devices of this host that work at the same time. */
+struct gpu_seat {
+	char (*devices)[JOB_NAME_MAX];  /* empty names: unknown ones */
+	unsigned own;                   /* which of them is this one's; those before it come first */
+	unsigned slots, slot;           /* each has so many commands at a time, and this is one of them; from 0 */
+};
+
+/*
+ * Which GPU a kind of memory names, by number, for this end. Of several that are equally near, each device, lane and
+ * command has the next one; by their numbers. -ENODEV (said, EXIT_HOST): there is no such GPU.
+ */
+int gpu_find(const struct memory_kind *kind, const struct gpu_seat *seat, struct memory_kind *ret);
+
+/* The same, with a copied host's files at `root`; "": this host's. */
+int gpu_find_in(const char *root, const struct memory_kind *kind, const struct gpu_seat *seat, struct memory_kind *ret);
+
+/* Opens the GPU that a kind of memory names by number. Negative: said. */
 int gpu_open(const struct memory_kind *kind, struct gpu **ret);
 
 /* Takes NULL; answers NULL. */
@@ -76,10 +104,11 @@ static inline bool gpu_is_simulated(const struct gpu *g) {
  * `type` is NVIDIA, AMD or INTEL in any case, or NULL: whose device files are here. -EINVAL: no such maker or number
  * (says nothing). -ENODEV, -ENOTUNIQ: no GPU here, or those of several makers (said, EXIT_HOST).
  */
-int gpu_memory_kind(const char *type, const char *number, char ret[JOB_NAME_MAX]);
+int gpu_memory_kind(const char *type, const char *number, char ret[JOB_MEMORY_TEXT]);
 
 /* The same with other roots than "/dev" and "/sys", for tests. */
-int gpu_memory_kind_in(const char *dev, const char *sys, const char *type, const char *number, char ret[JOB_NAME_MAX]);
+int gpu_memory_kind_in(const char *dev, const char *sys, const char *type, const char *number,
+		       char ret[JOB_MEMORY_TEXT]);
 
 /* For the runtimes: what a library must have, or may have. */
 struct gpu_symbol {
@@ -94,7 +123,14 @@ struct gpu_symbol {
  */
 int gpu_library_load(const struct gpu_runtime *r, const struct gpu_symbol *symbols, size_t n);
 
-/* An ordinal that there is none of, as open() finds it out. -ENODEV (said, EXIT_HOST). */
-int gpu_no_device(const struct gpu_runtime *r, uint32_t ordinal, int64_t count, const char *detail);
+/* Where a GPU is, as sysfs spells it; empty: unknown. */
+void gpu_address(const struct gpu_runtime *r, uint32_t ordinal, char ret[PCI_ADDRESS_MAX]);
+
+/* The runtime of a GPU's memory. */
+const struct gpu_runtime *gpu_runtime_of(enum memory_type type);
+
+/* start() has found none; open() fails. -ENODEV (said, EXIT_HOST). */
+int gpu_none(const struct gpu_runtime *r, const char *detail);
+int gpu_not_opened(const struct gpu *g, const char *detail);
 int gpu_no_memory(const struct gpu *g, size_t length, const char *detail);
 int gpu_copy_failed(const struct gpu *g, size_t length, enum gpu_direction direction, const char *detail);

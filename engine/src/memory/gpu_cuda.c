@@ -32,6 +32,7 @@ static struct {
 	CUresult (*device_get_count)(int *ret);
 	CUresult (*device_get)(CUdevice *ret, int ordinal);
 	CUresult (*device_get_name)(char *ret, int length, CUdevice device);
+	CUresult (*device_get_pci_bus_id)(char *ret, int length, CUdevice device);
 	CUresult (*device_get_attribute)(int *ret, int attribute, CUdevice device);
 	CUresult (*primary_retain)(CUcontext *ret, CUdevice device);
 	CUresult (*primary_release)(CUdevice device);
@@ -53,6 +54,7 @@ static const struct gpu_symbol symbols[] = {
 	{ "cuDeviceGetCount", &cuda.device_get_count, false },
 	{ "cuDeviceGet", &cuda.device_get, false },
 	{ "cuDeviceGetName", &cuda.device_get_name, false },
+	{ "cuDeviceGetPCIBusId", &cuda.device_get_pci_bus_id, false },
 	{ "cuDeviceGetAttribute", &cuda.device_get_attribute, false },
 	{ "cuDevicePrimaryCtxRetain", &cuda.primary_retain, false },
 	{ "cuDevicePrimaryCtxRelease_v2", &cuda.primary_release, false },
@@ -128,11 +130,10 @@ static int open_device(struct cuda_gpu *c) {
 		e = cuda.primary_retain(&c->context, c->device);
 	if (e == 0)
 		e = use(&c->gpu);
-	return e == 0 ? 0 : gpu_no_device(&gpu_cuda, c->gpu.ordinal, 0, error_text(e));
+	return e == 0 ? 0 : gpu_not_opened(&c->gpu, error_text(e));
 }
 
-static int cuda_open(uint32_t ordinal, struct gpu **ret) {
-	struct cuda_gpu *c;
+static int cuda_start(uint32_t *ret_count) {
 	int count = 0, r;
 	CUresult e;
 
@@ -142,8 +143,24 @@ static int cuda_open(uint32_t ordinal, struct gpu **ret) {
 	e = cuda.init(0);
 	if (e == 0)
 		e = cuda.device_get_count(&count);
-	if (e != 0 || count <= 0 || ordinal >= (uint32_t) count)
-		return gpu_no_device(&gpu_cuda, ordinal, count, e ? error_text(e) : NULL);
+	if (e != 0 || count <= 0)
+		return gpu_none(&gpu_cuda, e ? error_text(e) : NULL);
+	*ret_count = (uint32_t) count;
+	return 0;
+}
+
+static void cuda_address(uint32_t ordinal, char ret[GPU_ADDRESS_TEXT]) {
+	CUdevice device;
+
+	if (cuda.device_get(&device, (int) ordinal) != 0 ||
+	    cuda.device_get_pci_bus_id(ret, GPU_ADDRESS_TEXT, device) != 0)
+		ret[0] = '\0';
+}
+
+static int cuda_open(uint32_t ordinal, struct gpu **ret) {
+	struct cuda_gpu *c;
+	int r;
+
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a GPU's description");
@@ -225,6 +242,8 @@ const struct gpu_runtime gpu_cuda = {
 	.libraries = libraries,
 	.devices = "/dev/nvidia0 and /dev/nvidiactl",
 	.remedy = "install NVIDIA's driver (on Debian: nvidia-driver, libcuda1)",
+	.start = cuda_start,
+	.address = cuda_address,
 	.open = cuda_open,
 	.alloc = cuda_alloc,
 	.free = cuda_free,

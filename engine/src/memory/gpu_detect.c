@@ -93,13 +93,15 @@ static int detect(const char *dev, const char *sys, enum memory_type *ret) {
 	return 0;
 }
 
-int gpu_memory_kind_in(const char *dev, const char *sys, const char *type, const char *number, char ret[JOB_NAME_MAX]) {
+int gpu_memory_kind_in(const char *dev, const char *sys, const char *type, const char *number,
+		       char ret[JOB_MEMORY_TEXT]) {
 	struct memory_kind kind = { .type = MEMORY_HOST };
 	char name[JOB_NAME_MAX];
 	int r;
 
 	/* The number first: a word that is none is the command's fault, whatever this host has. */
-	if (snprintf(name, sizeof(name), "cuda:%s", number) >= (int) sizeof(name) || memory_kind_parse(name, &kind) < 0)
+	if (snprintf(name, sizeof(name), "cuda:%s", number) >= (int) sizeof(name) ||
+	    number[strspn(number, "0123456789")] || memory_kind_parse(name, &kind) < 0)
 		return -EINVAL;
 	kind.type = MEMORY_HOST;
 	for (size_t i = 0; type && i < ELEMENTSOF(makers); i++)
@@ -114,6 +116,6 @@ int gpu_memory_kind_in(const char *dev, const char *sys, const char *type, const
 	return 0;
 }
 
-int gpu_memory_kind(const char *type, const char *number, char ret[JOB_NAME_MAX]) {
+int gpu_memory_kind(const char *type, const char *number, char ret[JOB_MEMORY_TEXT]) {
 	return gpu_memory_kind_in("/dev", "/sys", type, number, ret);
 }

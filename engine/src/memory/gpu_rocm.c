@@ -22,6 +22,7 @@ static struct {
 	const char *(*get_error_string)(hipError_t error);
 	hipError_t (*get_device_count)(int *ret);
 	hipError_t (*device_get_name)(char *ret, int length, int device);
+	hipError_t (*device_get_pci_bus_id)(char *ret, int length, int device);
 	hipError_t (*set_device)(int device);
 	hipError_t (*malloc)(void **ret, size_t bytes);
 	hipError_t (*free)(void *memory);
@@ -35,6 +36,7 @@ static const struct gpu_symbol symbols[] = {
 	{ "hipGetErrorString", &hip.get_error_string, false },
 	{ "hipGetDeviceCount", &hip.get_device_count, false },
 	{ "hipDeviceGetName", &hip.device_get_name, false },
+	{ "hipDeviceGetPCIBusId", &hip.device_get_pci_bus_id, false },
 	{ "hipSetDevice", &hip.set_device, false },
 	{ "hipMalloc", &hip.malloc, false },
 	{ "hipFree", &hip.free, false },
@@ -53,11 +55,10 @@ static int open_device(struct gpu *g) {
 	e = hip.set_device((int) g->ordinal);
 	if (e == 0)
 		e = hip.device_get_name(g->name, sizeof(g->name), (int) g->ordinal);
-	return e == 0 ? 0 : gpu_no_device(&gpu_rocm, g->ordinal, 0, hip.get_error_string(e));
+	return e == 0 ? 0 : gpu_not_opened(g, hip.get_error_string(e));
 }
 
-static int rocm_open(uint32_t ordinal, struct gpu **ret) {
-	struct gpu *g;
+static int rocm_start(uint32_t *ret_count) {
 	int count = 0, r;
 	hipError_t e;
 
@@ -67,8 +68,21 @@ static int rocm_open(uint32_t ordinal, struct gpu **ret) {
 	e = hip.init(0);
 	if (e == 0)
 		e = hip.get_device_count(&count);
-	if (e != 0 || count <= 0 || ordinal >= (uint32_t) count)
-		return gpu_no_device(&gpu_rocm, ordinal, count, e ? hip.get_error_string(e) : NULL);
+	if (e != 0 || count <= 0)
+		return gpu_none(&gpu_rocm, e ? hip.get_error_string(e) : NULL);
+	*ret_count = (uint32_t) count;
+	return 0;
+}
+
+static void rocm_address(uint32_t ordinal, char ret[GPU_ADDRESS_TEXT]) {
+	if (hip.device_get_pci_bus_id(ret, GPU_ADDRESS_TEXT, (int) ordinal) != 0)
+		ret[0] = '\0';
+}
+
+static int rocm_open(uint32_t ordinal, struct gpu **ret) {
+	struct gpu *g;
+	int r;
+
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a GPU's description");
@@ -138,6 +152,8 @@ const struct gpu_runtime gpu_rocm = {
 	.libraries = libraries,
 	.devices = "/dev/kfd and /dev/dri/renderD*",
 	.remedy = "install ROCm's HIP runtime (on Debian: libamdhip64-5)",
+	.start = rocm_start,
+	.address = rocm_address,
 	.open = rocm_open,
 	.alloc = rocm_alloc,
 	.free = rocm_free,

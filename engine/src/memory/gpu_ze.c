@@ -21,6 +21,7 @@ enum {
 	ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES = 0x17,
 	ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC = 0x18,
 	ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD = 0x1a,
+	ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES = 0x10008,
 	ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF = 2,
 	ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS = 1,
 	ZE_DEVICE_TYPE_GPU = 1,
@@ -42,6 +43,15 @@ struct ze_device_properties {
 	uint32_t timestamp_bits, kernel_timestamp_bits;
 	uint8_t uuid[16];
 	char name[ZE_MAX_DEVICE_NAME];
+};
+
+/* ze_pci_ext_properties_t; its speed of the link follows the address. */
+struct ze_pci_properties {
+	int type;
+	void *next;
+	uint32_t domain, bus, slot, function;
+	int32_t generation, width;
+	int64_t bandwidth;
 };
 
 struct ze_context_desc {
@@ -94,6 +104,7 @@ static struct {
 	ze_result_t (*driver_get)(uint32_t *count, ze_handle *ret);
 	ze_result_t (*device_get)(ze_handle driver, uint32_t *count, ze_handle *ret);
 	ze_result_t (*device_get_properties)(ze_handle device, struct ze_device_properties *ret);
+	ze_result_t (*device_pci)(ze_handle device, struct ze_pci_properties *ret);
 	ze_result_t (*context_create)(ze_handle driver, const struct ze_context_desc *desc, ze_handle *ret);
 	ze_result_t (*context_destroy)(ze_handle context);
 	ze_result_t (*list_create)(ze_handle context, ze_handle device, const struct ze_queue_desc *desc,
@@ -113,6 +124,7 @@ static const struct gpu_symbol symbols[] = {
 	{ "zeDriverGet", &ze.driver_get, false },
 	{ "zeDeviceGet", &ze.device_get, false },
 	{ "zeDeviceGetProperties", &ze.device_get_properties, false },
+	{ "zeDevicePciGetPropertiesExt", &ze.device_pci, true }, /* an extension of 1.3 */
 	{ "zeContextCreate", &ze.context_create, false },
 	{ "zeContextDestroy", &ze.context_destroy, false },
 	{ "zeCommandListCreateImmediate", &ze.list_create, false },
@@ -158,58 +170,87 @@ static void ze_close(struct gpu *g) {
 	free(z);
 }
 
-/* 1: found, and *z has it; 0: not here, and *number counts on; others: an error of the runtime. */
-static ze_result_t search_driver(ze_handle driver, uint32_t index, uint32_t *number, struct ze_gpu *z,
-				 bool *ret_found) {
-	struct ze_device_properties p;
-	ze_handle devices[DEVICES_MAX];
-	uint32_t n = DEVICES_MAX;
+/* The GPU of that number, counted over all drivers; all are counted. */
+static ze_result_t search(uint32_t ordinal, uint32_t *ret_count, struct ze_gpu *z, ze_handle *ret_driver) {
+	uint32_t drivers = DRIVERS_MAX, number = 0;
+	ze_handle all[DRIVERS_MAX];
 	ze_result_t e;
 
-	e = ze.device_get(driver, &n, devices);
-	for (uint32_t i = 0; e == 0 && i < n && !*ret_found; i++) {
-		p = (struct ze_device_properties) { .type = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES };
-		e = ze.device_get_properties(devices[i], &p);
-		if (e != 0 || p.device_type != ZE_DEVICE_TYPE_GPU || (*number)++ != z->gpu.ordinal)
-			continue;
-		z->device = devices[i];
-		z->gpu.fabric_device = (uint64_t) index << 16 | i; /* fi_hmem_ze_device() of fi_mr(3) */
-		(void) snprintf(z->gpu.name, sizeof(z->gpu.name), "%.*s", (int) sizeof(z->gpu.name) - 1, p.name);
-		*ret_found = true;
+	e = ze.driver_get(&drivers, all);
+	for (uint32_t d = 0; e == 0 && d < drivers; d++) {
+		ze_handle devices[DEVICES_MAX];
+		uint32_t n = DEVICES_MAX;
+
+		e = ze.device_get(all[d], &n, devices);
+		for (uint32_t i = 0; e == 0 && i < n; i++) {
+			struct ze_device_properties p = { .type = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES };
+
+			e = ze.device_get_properties(devices[i], &p);
+			if (e != 0 || p.device_type != ZE_DEVICE_TYPE_GPU || number++ != ordinal)
+				continue;
+			z->device = devices[i];
+			z->gpu.fabric_device = (uint64_t) d << 16 | i; /* fi_hmem_ze_device() of fi_mr(3) */
+			(void) snprintf(z->gpu.name, sizeof(z->gpu.name), "%.*s", (int) sizeof(z->gpu.name) - 1,
+					p.name);
+			*ret_driver = all[d];
+		}
 	}
+	*ret_count = number;
 	return e;
+}
+
+static int ze_start(uint32_t *ret_count) {
+	struct ze_gpu first = { .device = NULL };
+	ze_handle driver;
+	uint32_t count = 0;
+	ze_result_t e;
+	int r;
+
+	r = gpu_library_load(&gpu_ze, symbols, ELEMENTSOF(symbols));
+	if (r < 0)
+		return r;
+	e = ze.init(ZE_INIT_FLAG_GPU_ONLY);
+	if (e == 0)
+		e = search(0, &count, &first, &driver);
+	if (e != 0 || count == 0)
+		return gpu_none(&gpu_ze, e ? error_text(e) : NULL);
+	*ret_count = count;
+	return 0;
+}
+
+static void ze_address(uint32_t ordinal, char ret[GPU_ADDRESS_TEXT]) {
+	struct ze_pci_properties p = { .type = ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES };
+	struct ze_gpu z = { .device = NULL };
+	ze_handle driver;
+	uint32_t count;
+
+	ret[0] = '\0';
+	if (ze.device_pci && search(ordinal, &count, &z, &driver) == 0 && z.device &&
+	    ze.device_pci(z.device, &p) == 0)
+		(void) snprintf(ret, GPU_ADDRESS_TEXT, "%04x:%02x:%02x.%x", p.domain, p.bus, p.slot, p.function);
 }
 
 static int open_device(struct ze_gpu *z) {
 	const struct ze_context_desc context = { .type = ZE_STRUCTURE_TYPE_CONTEXT_DESC };
 	const struct ze_queue_desc queue = { .type = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
 					     .mode = ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS };
-	uint32_t drivers = DRIVERS_MAX, seen = 0;
-	ze_handle all[DRIVERS_MAX];
-	bool found = false;
+	ze_handle driver = NULL;
+	uint32_t count;
 	ze_result_t e;
 
-	e = ze.init(ZE_INIT_FLAG_GPU_ONLY);
+	e = search(z->gpu.ordinal, &count, z, &driver);
 	if (e == 0)
-		e = ze.driver_get(&drivers, all);
-	for (uint32_t i = 0; e == 0 && i < drivers && !found; i++) {
-		e = search_driver(all[i], i, &seen, z, &found);
-		if (found && e == 0)
-			e = ze.context_create(all[i], &context, &z->context);
-	}
+		e = ze.context_create(driver, &context, &z->context);
 	/* Group 0 does everything; a list of its own completes each copy before it returns. */
-	if (found && e == 0)
+	if (e == 0)
 		e = ze.list_create(z->context, z->device, &queue, &z->list);
-	return found && e == 0 ? 0 : gpu_no_device(&gpu_ze, z->gpu.ordinal, found ? 0 : seen, e ? error_text(e) : NULL);
+	return e == 0 ? 0 : gpu_not_opened(&z->gpu, error_text(e));
 }
 
 static int ze_open(uint32_t ordinal, struct gpu **ret) {
 	struct ze_gpu *z;
 	int r;
 
-	r = gpu_library_load(&gpu_ze, symbols, ELEMENTSOF(symbols));
-	if (r < 0)
-		return r;
 	z = calloc(1, sizeof(*z));
 	if (!z)
 		return failure(-ENOMEM, EXIT_HOST, "no memory for a GPU's description");
@@ -272,6 +313,8 @@ const struct gpu_runtime gpu_ze = {
 	.libraries = libraries,
 	.devices = "/dev/dri/renderD*",
 	.remedy = "install the Level Zero loader and Intel's driver for it (on Debian: libze1, libze-intel-gpu1)",
+	.start = ze_start,
+	.address = ze_address,
 	.open = ze_open,
 	.alloc = ze_alloc,
 	.free = ze_free,

@@ -30,6 +30,7 @@ API int cuGetErrorString(int error, const char **ret);
 API int cuDeviceGetCount(int *ret);
 API int cuDeviceGet(int *ret, int ordinal);
 API int cuDeviceGetName(char *ret, int length, int device);
+API int cuDeviceGetPCIBusId(char *ret, int length, int device);
 API int cuDeviceGetAttribute(int *ret, int attribute, int device);
 API int cuDevicePrimaryCtxRetain(void **ret, int device);
 API int cuDevicePrimaryCtxRelease_v2(int device);
@@ -83,6 +84,13 @@ int cuDeviceGet(int *ret, int ordinal) {
 int cuDeviceGetName(char *ret, int length, int device) {
 	(void) snprintf(ret, (size_t) length, "sim_cuda%d", device);
 	return SUCCESS;
+}
+
+int cuDeviceGetPCIBusId(char *ret, int length, int device) {
+	FAKE_REQUIRE(fake_initialised() && device >= 0 && device < fake_count(),
+		     "the address of a device that is none");
+	FAKE_REQUIRE(length >= 13, "too little room for a PCI address");
+	return fake_pci(device, ret, (size_t) length) ? SUCCESS : INVALID_VALUE;
 }
 
 int cuDeviceGetAttribute(int *ret, int attribute, int device) {

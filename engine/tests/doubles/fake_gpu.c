@@ -56,6 +56,21 @@ int fake_count(void) {
 	return (int) setting("PERCH_FAKE_GPU_COUNT", 2);
 }
 
+bool fake_pci(int device, char *ret, size_t size) {
+	const char *list = getenv("PERCH_FAKE_GPU_PCI");
+
+	if (!list) {
+		(void) snprintf(ret, size, "FFFF:%02X:00.0", device + 1);
+		return true;
+	}
+	for (; device > 0 && *list; device--) {
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	(void) snprintf(ret, size, "%.*s", (int) strcspn(list, ","), list);
+	return *ret && *ret != '-';
+}
+
 bool fake_can_export(void) {
 	return setting("PERCH_FAKE_GPU_DMABUF", 1) != 0;
 }

@@ -9,6 +9,8 @@
  * so that a host that reaches for it crashes.
  *
  *     PERCH_FAKE_GPU_COUNT=N        GPUs (2)
+ *     PERCH_FAKE_GPU_PCI=A,B        their addresses on the PCI bus (FFFF:01:00.0 and on: in a domain that no host has);
+ *                                   "-": the runtime does not know
  *     PERCH_FAKE_GPU_MEMORY=BYTES   that all of them have together (1 GiB)
  *     PERCH_FAKE_GPU_COPY_FAIL=N    the N-th copy fails, from 1, and all after it
  *     PERCH_FAKE_GPU_COPY_US=N      each copy takes as long, so that it shows in what is timed (0)
@@ -44,6 +46,9 @@ void fake_initialise(void);             /* says once what this is */
 bool fake_initialised(void);
 int fake_count(void);
 bool fake_can_export(void);
+
+/* Where a GPU is on the PCI bus, in capital letters as CUDA has them. False: unknown. */
+bool fake_pci(int device, char *ret, size_t size);
 
 enum fake_result fake_alloc(size_t bytes, void **ret);
 void fake_free(void *memory);

@@ -23,6 +23,7 @@ API int hipInit(unsigned flags);
 API const char *hipGetErrorString(int error);
 API int hipGetDeviceCount(int *ret);
 API int hipDeviceGetName(char *ret, int length, int device);
+API int hipDeviceGetPCIBusId(char *ret, int length, int device);
 API int hipSetDevice(int device);
 API int hipMalloc(void **ret, size_t bytes);
 API int hipFree(void *memory);
@@ -52,6 +53,13 @@ int hipGetDeviceCount(int *ret) {
 int hipDeviceGetName(char *ret, int length, int device) {
 	(void) snprintf(ret, (size_t) length, "sim_rocm%d", device);
 	return SUCCESS;
+}
+
+int hipDeviceGetPCIBusId(char *ret, int length, int device) {
+	FAKE_REQUIRE(fake_initialised(), "hipDeviceGetPCIBusId() before hipInit()");
+	if (device < 0 || device >= fake_count() || length < 13)
+		return INVALID_DEVICE;
+	return fake_pci(device, ret, (size_t) length) ? SUCCESS : UNKNOWN;
 }
 
 int hipSetDevice(int device) {

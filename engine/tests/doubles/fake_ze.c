@@ -20,6 +20,7 @@ enum {
 	DEVICES_MAX = 16,
 	/* ze_device_properties_t and ze_memory_allocation_properties_t, 64 bits */
 	PROPERTIES_TYPE = 16, PROPERTIES_NAME = 112,
+	PCI_ADDRESS = 16,               /* ze_pci_ext_properties_t: domain, bus, device, function */
 	NEXT = 8, FLAGS = 16, FD = 20, QUEUE_MODE = 28,
 };
 
@@ -34,6 +35,7 @@ API result zeInit(uint32_t flags);
 API result zeDriverGet(uint32_t *count, void **ret);
 API result zeDeviceGet(void *driver, uint32_t *count, void **ret);
 API result zeDeviceGetProperties(void *device, void *ret);
+API result zeDevicePciGetPropertiesExt(void *device, void *ret);
 API result zeContextCreate(void *driver, const void *desc, void **ret);
 API result zeContextDestroy(void *context);
 API result zeCommandListCreateImmediate(void *context, void *device, const void *desc, void **ret);
@@ -94,6 +96,19 @@ result zeDeviceGetProperties(void *device, void *ret) {
 	memcpy((char *) ret + PROPERTIES_TYPE, &type, sizeof(type));
 	(void) snprintf((char *) ret + PROPERTIES_NAME, 256, "sim_ze%d",
 			device == &cpu ? -1 : (int) ((char *) device - devices));
+	return 0;
+}
+
+result zeDevicePciGetPropertiesExt(void *device, void *ret) {
+	unsigned address[4];
+	char text[16];
+
+	FAKE_REQUIRE(is_gpu(device) && word(ret, 0) == 0x10008,
+		     "an address of a device that is no GPU, or without its type");
+	if (!fake_pci((int) ((char *) device - devices), text, sizeof(text)) ||
+	    sscanf(text, "%x:%x:%x.%x", &address[0], &address[1], &address[2], &address[3]) != 4)
+		return UNKNOWN;
+	memcpy((char *) ret + PCI_ADDRESS, address, sizeof(address));
 	return 0;
 }
 
