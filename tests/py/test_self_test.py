@@ -156,6 +156,13 @@ def test_a_check_without_a_fault_is_named(loopback: Path) -> None:
     assert kinds.without_fault(without, good) == ["cross-check", "integrity"]
 
 
+def test_a_check_whose_id_is_written_out_needs_a_fault_of_its_own() -> None:
+    assert {"expected/faster", "switch/during", "switch/unread", "retry/plan"} <= kinds.written()
+    assert not {"hosts", "switch/unread/slingshot", "switch/simulated"} & kinds.written()
+    without = [one for one in all_faults() if "switch/stated" not in one.checks]
+    assert kinds.without_fault(without, []) == ["switch/stated"]
+
+
 @pytest.mark.parametrize(
     "words",
     [["--sloppy"], ["--healthy", "x"], ["--faults", "("], ["--good", "."],

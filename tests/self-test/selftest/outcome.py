@@ -69,13 +69,19 @@ def _wrong(fault: Fault, before: Verdict, after: Verdict) -> Iterator[str]:
 
 
 def _turned(before: Verdict, after: Verdict) -> list[str]:
-    """The ids of the checks that had passed and now do not."""
-    passed = {check.id for check in before.checks if check.status == "pass"}
+    """The ids of the checks that had passed and now do not, and of new warnings."""
+    was = {check.id: check.status for check in before.checks}
+    passed = {check for check, status in was.items() if status == "pass"}
     families = {check.partition("/")[0] for check in passed}
     return [
         one.id
         for one in after.checks
-        if one.status != "pass" and (one.id in passed or one.id.partition("/")[0] in families)
+        if one.status != "pass"
+        and (
+            one.id in passed
+            or one.id.partition("/")[0] in families
+            or (one.status == "advisory" and was.get(one.id) != "advisory")
+        )
     ]
 
 

@@ -11,8 +11,9 @@ from functools import cache
 from selftest.fault import Fault
 
 FAMILIES = (
-    "flows", "origins", "figures", "plans", "devices", "fabric", "between", "hosts", "machines",
-    "links", "switches", "history", "slingshot", "repeats", "soak_lines", "soak_samples",
+    "flows", "origins", "figures", "plans", "devices", "fabric", "sweeps", "between", "hosts",
+    "machines", "links", "switches", "history", "slingshot", "repeats", "soak_lines",
+    "soak_samples",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from selftest.edits import (
     more,
     prints,
     put,
+    remove,
     slower,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, fault
@@ -150,6 +151,15 @@ FAULTS = (
         f"{OF_PATH} path/* machines/devices",
         "a driver that only one end names",
         edit("raw/beta/environment.json", drop("rdma")),
+    ),
+    fault(
+        "absent-interface",
+        "cards",
+        INCONCLUSIVE,
+        "machines/devices host_check/*",
+        "a host without the interface of the inventory, which its checks do not tell",
+        edit("plan.json", put("hosts.beta.devices.0.netdev", "eth7")),
+        remove("raw/beta/host_check.json"),
     ),
     fault(
         "posing-rxe",

@@ -24,7 +24,6 @@ from selftest.edits import (
     slower,
     substitute,
     times,
-    where,
 )
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
 from selftest.faults.hosts import HALF_RATE, HOSTS, NETDEV, PORT
@@ -194,7 +193,7 @@ FAULTS = (
         "no-rate-told",
         "fabric",
         INCONCLUSIVE,
-        "host_check/nic-link-speed/beta/mlx5_0 host_check/*",
+        "host_check/nic-link-speed/beta/mlx5_0 ceiling/unknown host_check/*",
         "a link whose rate neither host nor tool reports",
         edit(BETA, link_rate(None)),
         edit(
@@ -220,6 +219,14 @@ FAULTS = (
         f"expected/rate {SHARE}/* host_check/* limit/*",
         "links at half of what was bought",
         edit("plan.json", *(put(f"hosts.{host}.link_gbit_s", 200) for host in HOSTS)),
+    ),
+    fault(
+        "bought-less",
+        "fabric",
+        INCONCLUSIVE,
+        "expected/faster",
+        "links of twice the rate that was bought, whose floors are half of what they should be",
+        edit("plan.json", *(put(f"hosts.{host}.link_gbit_s", 50) for host in HOSTS)),
     ),
     fault(
         "lossy-with-pauses",
@@ -449,51 +456,5 @@ FAULTS = (
         "flow/steady-bandwidth/alpha/beta/0/1 coverage path/*",
         "ten minutes of intervals from a process that lived two minutes",
         ends(STEADY, put("elapsed_s", 120)),
-    ),
-    fault(
-        "asymmetric",
-        "swept",
-        FAIL,
-        f"directions/write-sizes limit/site-peers/write-sizes {SHARE}/write-sizes",
-        "a pair that is slow in one of its two directions",
-        *(prints(f"write-sizes/delta/gamma/0/{repeat}", slower(0.8)) for repeat in (1, 2)),
-    ),
-    fault(
-        "slow-rail",
-        "railed",
-        FAIL,
-        "rails/siblings/write-rails rails/elsewhere/write-rails "
-        f"limit/site-peers/write-rails {SHARE}/write-rails",
-        "a NIC of ten that is slow with each of its peers",
-        *(prints(f"write-rails/{ends}/1/1", slower(0.8)) for ends in ("gamma/*", "*/gamma")),
-    ),
-    fault(
-        "slow-size",
-        "swept",
-        FAIL,
-        f"sizes/write-sizes limit/site-peers/write-sizes {SHARE}/write-sizes "
-        "directions/write-sizes",
-        "a pair that is slow at one of its three sizes only",
-        *(
-            prints(
-                f"write-sizes/gamma/delta/0/{repeat}",
-                where(lambda line: line["params"]["size_bytes"] == 131072, slower(0.7)),
-            )
-            for repeat in (1, 2)
-        ),
-    ),
-    fault(
-        "thin-tail",
-        "swept",
-        FAIL,
-        "far-tail/send-tail limit/site-tail/send-tail",
-        "a tail that only p99.99 shows: fifteen messages of a hundred thousand",
-        *(
-            prints(
-                f"send-tail/alpha/beta/0/{repeat}",
-                tail(15, 2_000_000),
-            )
-            for repeat in (1, 2)
-        ),
     ),
 )

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from selftest.edits import edit, prints, put, remove, slower, unreported
+from selftest.edits import edit, prints, put, remove, replaced, slower, unreported
 from selftest.fault import FAIL, INCONCLUSIVE, fault
 from selftest.files import Document, document, write
 from selftest.paths import FIXTURES
@@ -131,6 +131,15 @@ FAULTS = (
         edit(RETRY_PLAN, put("plan_sha256", "0" * 64)),
     ),
     fault(
+        "retry-strange",
+        "retried",
+        INCONCLUSIVE,
+        "retry/plan manifest/odd",
+        "a pair within its limits, and repeats that were planned from another plan",
+        edit(RETRY_PLAN, put("plan_sha256", "0" * 64)),
+        prints(f"{AGAIN}/0/1", slower(1 / 0.8)),
+    ),
+    fault(
         "retry-more",
         "retried",
         FAIL,
@@ -153,5 +162,14 @@ FAULTS = (
         "imported",
         "imported figures instead of a run",
         become_import,
+    ),
+    fault(
+        "imported-drops",
+        "loopback",
+        INCONCLUSIVE,
+        "imported switch/stated",
+        "imported figures, beside which the document states that its switch dropped packets",
+        become_import,
+        replaced(NOTES, r"^- Drops: 0 .*$", "- Drops: 1,200"),
     ),
 )

@@ -1,11 +1,13 @@
 """What a switch said before and after, on a composed run of two hosts below one."""
 
+import gzip
 import json
 from pathlib import Path
 
 from selftest.edits import Change, drop, edit, put, remove, says, says_json, substitute
-from selftest.fault import FAIL, INCONCLUSIVE, Fault, fault
-from selftest.files import Document
+from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
+from selftest.files import Document, compact
+from selftest.runs.recorded import SAMPLES
 
 BEFORE, AFTER, BOTH = (f"raw/leaf1/switch-{name}.json" for name in ("before", "after", "*"))
 GROUP_DROPS = "SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS"
@@ -39,6 +41,16 @@ def of_port(id_: str, word: str, check: str, title: str, path: str, change: Chan
 def stood_still(root: Path) -> None:
     before = json.loads((root / BEFORE).read_text())["commands"]["counters"]
     edit(AFTER, put("commands.counters", before))(root)
+
+
+def cleared(root: Path) -> None:
+    """The third reading while flows ran has the counters of the first one."""
+    path = root / "raw/leaf1" / SAMPLES
+    readings = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    counters, earlier = (readings[n]["commands"]["counters"] for n in (2, 0))
+    counters["stdout"] = earlier["stdout"]
+    text = "".join(f"{compact(one)}\n" for one in readings)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 UNANSWERED = "switch/answers/leaf1 switch/*"
@@ -114,6 +126,14 @@ FAULTS = (
         "switch/moved",
         "a switch whose counters stood still while its hosts moved gigabytes",
         stood_still,
+    ),
+    fault(
+        "switch-during",
+        "switched",
+        PASS,
+        "switch/during",
+        "a switch's counters that went back while flows ran, and caught up later",
+        cleared,
     ),
     fault(
         "switch-port",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections import Counter
@@ -9,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from perch.history.seal import seal
+from perch.model.moments import moment
+from perch.soak.moments import dated
 from selftest.edits import sealed_again
 from selftest.files import compact, document, limit_set, write
 from selftest.paths import FIXTURES
 from selftest.runs.answers import check_hosts
 from tests import raw_lines, spelled
+from tests.switches.growth import MINUTE, grown
 
 Document = dict[str, Any]
 
@@ -121,8 +125,15 @@ def _count(counters: Document, card: Counter[str], once: float) -> None:
 # ---- a switch ------------------------------------------------------------------------------------
 
 
+#: Its readings while flows ran, a line of JSON each.
+SAMPLES = "samples.jsonl.gz"
+
+
 def switched(root: Path) -> None:
-    """The cards' run, between whose readings a SONiC switch counted what its fixture says."""
+    """The cards' run, during which a SONiC switch counted what its fixture says.
+
+    It was read before, after, and while flows ran.
+    """
     cards(root)
     plan = document(root / "plan.json")
     switch = {"provider": "sonic", "scope": "hardware", "priorities": [3], "ports": {}}
@@ -136,7 +147,40 @@ def switched(root: Path) -> None:
         said = compact(_reading(plan["run"], phase, at))
         said = said.replace("node1", "alpha").replace("node2", "beta")
         write(root / f"raw/leaf1/switch-{phase}.json", json.loads(said))
+    _sample(root / "raw/leaf1", *map(_seconds, times))
     sealed_again(root)
+
+
+def _seconds(said: str) -> float:
+    found = moment(said)
+    assert found is not None
+    return found
+
+
+#: Readings of the switch while flows ran, and how long it took to answer.
+READINGS, WAIT_S = 4, 0.2
+
+
+def _sample(folder: Path, begin: float, end: float) -> None:
+    """Readings at equal times in between, by which the counters grew evenly."""
+    before, after = (document(folder / f"switch-{phase}.json") for phase in ("before", "after"))
+    lines = []
+    for n in range(1, READINGS + 1):
+        share = n / (READINGS + 1)
+        at = begin + (end - begin) * share
+        commands = {
+            name: answer
+            | {"stdout": grown(answer["stdout"], after["commands"][name]["stdout"], MINUTE * share)}
+            | {"asked_s": at - begin, "answered_s": at - begin + WAIT_S}
+            for name, answer in before["commands"].items()
+        }
+        head = {"phase": "during", "collected": dated(at), "asked_s": at - begin}
+        lines.append(before | head | {"commands": commands})
+    (folder / SAMPLES).write_bytes(gzip.compress("".join(map(_line, lines)).encode(), mtime=0))
+
+
+def _line(found: Document) -> str:
+    return compact(found) + "\n"
 
 
 def _reading(run: str, phase: str, collected: str) -> Document:
