@@ -5,15 +5,14 @@ Objects whose keys a run chooses (`counters`, `events.counts`, `environment`) ar
 structs of them would differ from run to run, and `queue_pairs`; histograms are their base64 text.
 Every column is there, whether or not a record has a value, so years of runs can be read together.
 
-Most of them are columns already (perch.judge.columns); only the others are read from the lines.
+Most of them are columns already (perch.judge.columns); the others are made beside them.
 """
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
@@ -22,6 +21,7 @@ import msgspec
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from perch.model.figures import encode_lines
 from perch.model.record import Histogram, Record
 
 #: A union has the type that comes first here: the column of 3.5 holds 3, too.
@@ -63,58 +63,45 @@ def fields(model: type[msgspec.Struct]) -> dict[str, pl.DataType]:
 SCHEMA = fields(Record)
 
 
-#: Rows of a group, which are made and written at a time.
+#: Rows of a group.
 _ROWS = 8192
 
 
 # ---- what is no column ---------------------------------------------------------------------------
 
-
-class _Texts(msgspec.Struct):
-    """Objects that are JSON text, as they stand in a line; empty where there is none."""
-
-    counts: msgspec.Raw = msgspec.Raw()
-    moved: msgspec.Raw = msgspec.Raw()
-    client: msgspec.Raw = msgspec.Raw()
-    server: msgspec.Raw = msgspec.Raw()
-    environment: msgspec.Raw = msgspec.Raw()
-
-
-_NONE = _Texts()
-
-
-class _Line(msgspec.Struct):
-    """What of a record is no column."""
-
-    client: _Texts
-    server: _Texts
-    histogram: Histogram | None = None
-    intervals: msgspec.Raw = msgspec.Raw()
-    events: _Texts = msgspec.field(default_factory=lambda: _NONE)
-    counters: _Texts = msgspec.field(default_factory=lambda: _NONE)
-    environment: msgspec.Raw = msgspec.Raw()
-    queue_pairs: msgspec.Raw = msgspec.Raw()
-
-
-_line = msgspec.json.Decoder(_Line)
 _HISTOGRAM = tuple(fields(Histogram))
-_TEXTS = (
-    "client.environment", "server.environment", "intervals", "events.counts", "events.moved",
-    "counters.client", "counters.server", "environment", "queue_pairs",
-)  # fmt: skip
+#: Objects that are JSON text, as they stand in a line; None of one that a line leaves out.
+_TEXTS: dict[str, Callable[[Record], Any]] = {
+    "client.environment": attrgetter("client.environment"),
+    "server.environment": attrgetter("server.environment"),
+    "intervals": lambda record: record.intervals or None,
+    "events.counts": lambda record: (record.events and record.events.counts) or None,
+    "events.moved": lambda record: (record.events and record.events.moved) or None,
+    "counters.client": lambda record: (record.counters and record.counters.client) or None,
+    "counters.server": lambda record: (record.counters and record.counters.server) or None,
+    "environment": attrgetter("environment"),
+    "queue_pairs": lambda record: record.queue_pairs or None,
+}
 
 
-def _others(lines: list[bytes]) -> Iterator[pl.Series]:
-    """Columns of what is none yet."""
-    found = [_line.decode(line) for line in lines]
-    for path in _TEXTS:
-        texts = [bytes(raw) or None for raw in map(attrgetter(path), found)]
-        yield pl.Series(path, texts, dtype=pl.Binary).cast(pl.String)
-    histograms = [one.histogram for one in found]
-    yield pl.Series("has.histogram", [one is not None for one in histograms])
+def _texts(objects: list[Any]) -> list[bytes | None]:
+    """Each object as JSON."""
+    lines = iter(encode_lines([one for one in objects if one is not None]).split(b"\n"))
+    return [None if one is None else next(lines) for one in objects]
+
+
+def others(records: Sequence[Record]) -> pl.DataFrame:
+    """Columns of what perch.judge.columns leaves out."""
+    histograms = [record.histogram for record in records]
+    found = [
+        pl.Series(path, _texts(list(map(of, records))), dtype=pl.Binary).cast(pl.String)
+        for path, of in _TEXTS.items()
+    ]
+    found.append(pl.Series("has.histogram", [one is not None for one in histograms]))
     for name in _HISTOGRAM:
         values = [one and getattr(one, name) for one in histograms]
-        yield pl.Series(f"histogram.{name}", values, dtype=pl.String)
+        found.append(pl.Series(f"histogram.{name}", values, dtype=pl.String))
+    return pl.DataFrame(found)
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -133,18 +120,19 @@ def _values(dtypes: Mapping[str, pl.DataType], path: str = "") -> Iterator[pl.Ex
             yield column.alias(name)
 
 
-def write(frame: pl.DataFrame, records: Path, out: Path) -> None:
-    """Writes records as one Parquet file: of their frame, and of their lines in the same order.
+def write(frame: pl.DataFrame, parts: Sequence[Path], out: Path) -> None:
+    """Writes records as one Parquet file: their frame, and files of their `others`, in order.
 
     Raises OSError where it cannot be written.
     """
     values = list(_values(SCHEMA))
 
     def groups(*_: object) -> Iterator[pl.DataFrame]:
-        with records.open("rb") as lines:
-            for first in range(0, frame.height, _ROWS):
-                others = _others(list(islice(lines, _ROWS)))
-                yield frame[first : first + _ROWS].with_columns(*others).select(values)
+        first = 0
+        for part in parts:
+            rest = pl.read_ipc(part)
+            yield frame[first : first + rest.height].with_columns(rest).select(values)
+            first += rest.height
 
     rows = register_io_source(groups, schema=SCHEMA)
     rows.sink_parquet(out, compression="zstd", maintain_order=True, row_group_size=_ROWS)

@@ -1,8 +1,9 @@
 """Records of many flows: pieces of a plan, read by processes side by side.
 
 A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, N.columns, their
-columns, N.seen, a row for each flow, and N.trail, its readings. Pieces do not depend on the number
-of processes, and neither do the outputs.
+columns, N.others, what of them is no column, N.seen, a row for each flow, and N.trail, its
+readings. A line of output says that a piece is read. Pieces do not depend on the number of
+processes, and neither do the outputs.
 
 `python -m perch.judge.worker FOLDER FIRST STEP PARENT` reads the pieces FIRST, FIRST + STEP, ...
 """
@@ -24,7 +25,7 @@ import msgspec
 import polars as pl
 
 from perch.errors import ExitCode, PerchError
-from perch.judge import laws, seen
+from perch.judge import laws, parquet, seen
 from perch.judge.host_lines import Part
 from perch.judge.hosts import HostFacts
 from perch.judge.raw import RawFiles
@@ -65,12 +66,13 @@ class Source(msgspec.Struct):
 class Piece(NamedTuple):
     """The columns of some rounds' records, a row for each of their flows (perch.judge.seen).
 
-    `trail`: the readings of their counters.
+    `trail`: the readings of their counters. `others`: files of what of the records is no column.
     """
 
     records: pl.DataFrame
     seen: pl.DataFrame
     trail: Trail
+    others: list[Path]
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -109,9 +111,13 @@ class _Reader:
             yield self._flows.round(line, retry=retry)
 
     def read(self, rounds: Iterable[Round], parts: Mapping[str, Part], path: Path) -> Piece:
-        """Writes the records of some rounds to a file, and returns their columns."""
+        """Writes the records of some rounds to `path`, and beside it what is no column.
+
+        Returns their columns.
+        """
         self._reader.begin(parts)
         frames: list[pl.DataFrame] = []
+        others: list[pl.DataFrame] = []
         rows: list[seen.Seen] = []
         trail = Trail()
         with path.open("wb") as file:
@@ -124,33 +130,52 @@ class _Reader:
                     records += of_turns.records
                     rows += of_turns.seen
                 frames.append(laws.judged(records))
+                others.append(parquet.others(records))
                 file.write(encode_lines(records))
+        pl.concat(others).write_ipc(beside := path.with_suffix(".others"))
         whole = pl.concat(frames, how="diagonal", rechunk=True)
-        return Piece(whole, seen.frame(rows), trail)
+        return Piece(whole, seen.frame(rows), trail, [beside])
 
 
 # ---- the process that judges ---------------------------------------------------------------------
 
 
-def _start(folder: Path, first: int) -> subprocess.Popen[bytes]:
-    # -P: not a module of the folder in which perchctl was called
-    command = [sys.executable, "-P", "-m", __name__, str(folder)]
-    command += map(str, (first, PROCESSES, os.getpid()))
-    package = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
-    return subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+class _Worker:
+    """A process that reads pieces; it ends with the `with` block."""
 
+    def __init__(self, folder: Path, first: int) -> None:
+        # -P: not a module of the folder in which perchctl was called
+        command = [sys.executable, "-P", "-m", __name__, str(folder)]
+        command += map(str, (first, PROCESSES, os.getpid()))
+        package = str(Path(__file__).parents[2])
+        environment = os.environ | {"PYTHONPATH": package, "POLARS_MAX_THREADS": "1"}
+        self._errors = folder / f"{first}.errors"
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
 
-def _ended(worker: subprocess.Popen[bytes]) -> None:
-    """Waits for a worker. Raises PerchError where it failed."""
-    said = worker.communicate()[1].decode("utf-8", "replace").strip()
-    if worker.returncode != 0:
-        why = said.rpartition("\n")[2] or f"it ended with {worker.returncode}"
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def read(self) -> None:
+        """Waits until it has read its next piece. Raises PerchError where it failed."""
+        if self._process.stdout is not None and self._process.stdout.readline():
+            return
+        code = self._process.wait()
+        said = self._errors.read_text(encoding="utf-8", errors="replace").strip()
         raise PerchError(
             ExitCode.NOT_WRITABLE,
-            f"a process that reads raw outputs failed: {why}",
+            "a process that reads raw outputs failed: "
+            + (said.rpartition("\n")[2] or f"it ended with {code}"),
             remedy="see that memory and disk have room, and judge again",
         )
 
@@ -176,20 +201,20 @@ def _by_workers(
     count = len(pieces)
     for n, (piece, of_piece) in enumerate(zip(pieces, parts, strict=True)):
         (folder / f"{n}.rounds").write_bytes(_pack((_packed(piece), of_piece)))
-    with ExitStack() as workers:
-        running = []
-        for first in range(PROCESSES):
-            worker = workers.enter_context(_start(folder, first))
-            workers.callback(worker.kill)
-            running.append(worker)
-        with progress("outputs read", count, lambda: len(list(folder.glob("*.trail")))):
-            for worker in running:
-                _ended(worker)
-    for n in range(count):
-        records, rows, trail = (folder / f"{n}.{name}" for name in ("columns", "seen", "trail"))
-        yield Piece(pl.read_ipc(records), pl.read_ipc(rows), _trail.decode(trail.read_bytes()))
-        for path in (records, rows, trail):
-            path.unlink()
+    with ExitStack() as running:
+        workers = [running.enter_context(_Worker(folder, first)) for first in range(PROCESSES)]
+        done = 0
+        running.enter_context(progress("outputs read", count, lambda: done))
+        for n in range(count):
+            workers[n % PROCESSES].read()
+            done += 1
+            records, rows, trail, others = (
+                folder / f"{n}.{name}" for name in ("columns", "seen", "trail", "others")
+            )
+            read = _trail.decode(trail.read_bytes())
+            yield Piece(pl.read_ipc(records), pl.read_ipc(rows), read, [others])
+            for path in (records, rows, trail):
+                path.unlink()
 
 
 def pieces(rounds: Sequence[Round]) -> list[list[Round]]:
@@ -205,7 +230,9 @@ def read(
     parts: Sequence[Mapping[str, Part]],
     folder: Path,
 ) -> Iterator[Piece]:
-    """Each piece, in order; its records lie in folder/0.jsonl, folder/1.jsonl ...
+    """Each piece, in order and as soon as it is read.
+
+    Its records lie in folder/0.jsonl, folder/1.jsonl ..., beside them what is no column.
 
     `source`: without rounds. `parts`: where the lines of each piece lie. Raises PerchError where a
     worker fails.
@@ -236,6 +263,7 @@ def main(folder: Path, first: int, step: int, parent: int) -> None:
         read.records.write_ipc(folder / f"{n}.columns")
         read.seen.write_ipc(folder / f"{n}.seen")
         (folder / f"{n}.trail").write_bytes(_pack(read.trail))
+        print(n, flush=True)
         n += step
 
 

@@ -84,6 +84,11 @@ class _Work(NamedTuple):
     folder: Path
     digests: dict[str, str]
 
+    @property
+    def parts(self) -> Path:
+        """Of the pieces of a plan."""
+        return self.folder / "parts"
+
     @contextmanager
     def new(self, name: str) -> Iterator[io.BufferedWriter]:
         with _Hashed(self.folder / name) as file:
@@ -120,22 +125,23 @@ def _read_records(
     plan: Plan, hosts: dict[str, HostFacts], pieces: _Pieces, root: Path, work: _Work
 ) -> worker.Piece:
     """Of a whole run. Writes records.jsonl."""
-    source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), hosts)
-    parts = work.folder / "parts"
-    parts.mkdir()
-    records, rows = [], []
+    # flows are judged without what host-check found, which is most of what is known of a host
+    facts = {name: msgspec.structs.replace(host, checks=None) for name, host in hosts.items()}
+    source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), facts)
+    records, rows, others = [], [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with work.new(RECORDS) as whole:
-        read = worker.read(source, pieces.rounds, pieces.lines.parts, parts)
+        read = worker.read(source, pieces.rounds, pieces.lines.parts, work.parts)
         for n, piece in enumerate(read):
             records.append(piece.records)
             rows.append(piece.seen)
+            others += piece.others
             trail.follow(piece.trail)
-            lines = parts / f"{n}.jsonl"
+            lines = work.parts / f"{n}.jsonl"
             with lines.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
             lines.unlink()
-    return worker.Piece(columns.joined(records), pl.concat(rows), trail)
+    return worker.Piece(columns.joined(records), pl.concat(rows), trail, others)
 
 
 def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[worker.Piece, Documents]:
@@ -146,12 +152,10 @@ def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[worker.
     frame = laws.judged(records)
     with work.new(RECORDS) as whole:
         whole.write(encode_lines(records))
+    others = work.parts / "0.others"
+    parquet.others(records).write_ipc(others)
     found = columns.joined([frame] if records else [])
-    return worker.Piece(found, seen.frame([]), Trail()), documents
-
-
-def _write_table(records: pl.DataFrame, work: Path) -> None:
-    parquet.write(records, work / RECORDS, work / PARQUET)
+    return worker.Piece(found, seen.frame([]), Trail(), [others]), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------
@@ -184,6 +188,7 @@ def _judge(root: Path, work: _Work) -> Judged:
         planned.plan_to_judge(root / "plan.json"), root / "plan.retry.json"
     )
     limits, baseline = read_limits(root), read_baseline(root)
+    work.parts.mkdir()
     files = RawFiles(root)
     refuse_raw_1(files, plan)
     with ThreadPoolExecutor(1) as beside:  # this process waits for others most of the time
@@ -195,7 +200,7 @@ def _judge(root: Path, work: _Work) -> Judged:
             read, documents = _imported_records(plan, files, work)
         else:
             read = _read_records(plan, hosts, pieces.result(), root, work)
-        table = beside.submit(_write_table, read.records, work.folder)
+        table = beside.submit(parquet.write, read.records, read.others, work.folder / PARQUET)
         view = RunView(
             plan=plan,
             records=read.records,
@@ -308,7 +313,7 @@ def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:
             of_nothing = _Work(work, {})
             with of_nothing.new(RECORDS):
                 pass
-            _write_table(columns.joined([]), work)
+            parquet.write(columns.joined([]), [], work / PARQUET)
             (work / INTERVALS).unlink(missing_ok=True)
             return of_nothing.write(verdict), error
 
