@@ -1,11 +1,11 @@
 """Records of many flows: pieces of a plan, read by processes side by side.
 
-A piece is a file N.rounds in a folder; reading it gives N.jsonl, its records, N.columns, their
-columns, N.others, what of them is no column, N.seen, a row for each flow, and N.trail, its
-readings. A line of output says that a piece is read. Pieces do not depend on the number of
-processes, and neither do the outputs.
+Reading piece N gives four files in a folder: N.jsonl, its records, N.columns, their columns,
+N.others, what of them is no column, and N.seen, a row for each flow. Pieces do not depend on the
+number of processes, and neither do the outputs.
 
 `python -m perch.judge.worker FOLDER FIRST STEP PARENT` reads the pieces FIRST, FIRST + STEP, ...
+Piece N is a file N.rounds, and its readings are N.trail; a line of output says that it is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -63,18 +62,6 @@ class Source(msgspec.Struct):
     hosts: dict[str, HostFacts]
 
 
-class Piece(NamedTuple):
-    """The columns of some rounds' records, a row for each of their flows (perch.judge.seen).
-
-    `trail`: the readings of their counters. `others`: files of what of the records is no column.
-    """
-
-    records: pl.DataFrame
-    seen: pl.DataFrame
-    trail: Trail
-    others: list[Path]
-
-
 _pack = msgspec.msgpack.Encoder().encode
 _source = msgspec.msgpack.Decoder(Source)
 #: Rounds as their lines, and whether they are repeats.
@@ -110,17 +97,16 @@ class _Reader:
         for line, retry in piece:
             yield self._flows.round(line, retry=retry)
 
-    def read(self, rounds: Iterable[Round], parts: Mapping[str, Part], path: Path) -> Piece:
-        """Writes the records of some rounds to `path`, and beside it what is no column.
-
-        Returns their columns.
-        """
+    def read(
+        self, rounds: Iterable[Round], parts: Mapping[str, Part], folder: Path, number: int
+    ) -> Trail:
+        """Writes the four files of a piece, and returns the readings of its counters."""
         self._reader.begin(parts)
         frames: list[pl.DataFrame] = []
         others: list[pl.DataFrame] = []
         rows: list[seen.Seen] = []
         trail = Trail()
-        with path.open("wb") as file:
+        with (folder / f"{number}.jsonl").open("wb") as file:
             for together in _pieces(rounds, PIECE_FLOWS):
                 records: list[Record] = []
                 for turns in _pieces(together, AT_ONCE):
@@ -132,9 +118,14 @@ class _Reader:
                 frames.append(laws.judged(records))
                 others.append(parquet.others(records))
                 file.write(encode_lines(records))
-        pl.concat(others).write_ipc(beside := path.with_suffix(".others"))
         whole = pl.concat(frames, how="diagonal", rechunk=True)
-        return Piece(whole, seen.frame(rows), trail, [beside])
+        for name, frame in (
+            ("columns", whole),
+            ("others", pl.concat(others)),
+            ("seen", seen.frame(rows)),
+        ):
+            frame.write_ipc(folder / f"{number}.{name}")
+        return trail
 
 
 # ---- the process that judges ---------------------------------------------------------------------
@@ -196,7 +187,7 @@ def _by_workers(
     pieces: Sequence[Sequence[Round]],
     parts: Sequence[Mapping[str, Part]],
     folder: Path,
-) -> Iterator[Piece]:
+) -> Iterator[Trail]:
     (folder / SOURCE).write_bytes(_pack(source))
     count = len(pieces)
     for n, (piece, of_piece) in enumerate(zip(pieces, parts, strict=True)):
@@ -208,13 +199,9 @@ def _by_workers(
         for n in range(count):
             workers[n % PROCESSES].read()
             done += 1
-            records, rows, trail, others = (
-                folder / f"{n}.{name}" for name in ("columns", "seen", "trail", "others")
-            )
-            read = _trail.decode(trail.read_bytes())
-            yield Piece(pl.read_ipc(records), pl.read_ipc(rows), read, [others])
-            for path in (records, rows, trail):
-                path.unlink()
+            trail = folder / f"{n}.trail"
+            yield _trail.decode(trail.read_bytes())
+            trail.unlink()
 
 
 def pieces(rounds: Sequence[Round]) -> list[list[Round]]:
@@ -229,10 +216,8 @@ def read(
     pieces: Sequence[Sequence[Round]],
     parts: Sequence[Mapping[str, Part]],
     folder: Path,
-) -> Iterator[Piece]:
-    """Each piece, in order and as soon as it is read.
-
-    Its records lie in folder/0.jsonl, folder/1.jsonl ..., beside them what is no column.
+) -> Iterator[Trail]:
+    """Reads each piece, in order, into files of `folder`; gives the readings of its counters.
 
     `source`: without rounds. `parts`: where the lines of each piece lie. Raises PerchError where a
     worker fails.
@@ -242,7 +227,7 @@ def read(
         return
     reader = _Reader(source)
     for n, (piece, of_piece) in enumerate(zip(pieces, parts, strict=True)):
-        yield reader.read(piece, of_piece, folder / f"{n}.jsonl")
+        yield reader.read(piece, of_piece, folder, n)
 
 
 # ---- a worker ------------------------------------------------------------------------------------
@@ -259,10 +244,8 @@ def main(folder: Path, first: int, step: int, parent: int) -> None:
     while (piece := folder / f"{n}.rounds").exists():
         rounds, parts = _task.decode(piece.read_bytes())
         piece.unlink()
-        read = reader.read(reader.unpacked(rounds), parts, folder / f"{n}.jsonl")
-        read.records.write_ipc(folder / f"{n}.columns")
-        read.seen.write_ipc(folder / f"{n}.seen")
-        (folder / f"{n}.trail").write_bytes(_pack(read.trail))
+        trail = reader.read(reader.unpacked(rounds), parts, folder, n)
+        (folder / f"{n}.trail").write_bytes(_pack(trail))
         print(n, flush=True)
         n += step
 

@@ -121,30 +121,43 @@ def _pieces(plan: Plan, files: RawFiles) -> _Pieces:
     return _Pieces(rounds, lines)
 
 
+class _Read(NamedTuple):
+    """What was read of a run: its records as columns, a row for each flow, its readings.
+
+    `others`: files of what of the records is no column (perch.judge.parquet).
+    """
+
+    records: pl.DataFrame
+    seen: pl.DataFrame
+    trail: Trail
+    others: list[Path]
+
+
 def _read_records(
     plan: Plan, hosts: dict[str, HostFacts], pieces: _Pieces, root: Path, work: _Work
-) -> worker.Piece:
+) -> _Read:
     """Of a whole run. Writes records.jsonl."""
     # flows are judged without what host-check found, which is most of what is known of a host
     facts = {name: msgspec.structs.replace(host, checks=None) for name, host in hosts.items()}
     source = worker.Source(str(root.resolve()), msgspec.structs.replace(plan, rounds=[]), facts)
-    records, rows, others = [], [], []
     trail = of_idle({name: host.idle_readings for name, host in hosts.items()})
     with work.new(RECORDS) as whole:
         read = worker.read(source, pieces.rounds, pieces.lines.parts, work.parts)
-        for n, piece in enumerate(read):
-            records.append(piece.records)
-            rows.append(piece.seen)
-            others += piece.others
-            trail.follow(piece.trail)
+        for n, of_piece in enumerate(read):
+            trail.follow(of_piece)
             lines = work.parts / f"{n}.jsonl"
             with lines.open("rb") as part:
                 shutil.copyfileobj(part, whole, 2**20)
             lines.unlink()
-    return worker.Piece(columns.joined(records), pl.concat(rows), trail, others)
+    records, rows, others = (
+        [work.parts / f"{n}.{name}" for n in range(len(pieces.rounds))]
+        for name in ("columns", "seen", "others")
+    )
+    joined = columns.joined(list(map(pl.read_ipc, records)))
+    return _Read(joined, pl.concat(map(pl.read_ipc, rows)), trail, others)
 
 
-def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[worker.Piece, Documents]:
+def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[_Read, Documents]:
     """The same of a run whose outputs were measured elsewhere."""
     from perch.imports import imported  # with all its readers, which other runs do not need
 
@@ -155,7 +168,7 @@ def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[worker.
     others = work.parts / "0.others"
     parquet.others(records).write_ipc(others)
     found = columns.joined([frame] if records else [])
-    return worker.Piece(found, seen.frame([]), Trail(), [others]), documents
+    return _Read(found, seen.frame([]), Trail(), [others]), documents
 
 
 # ---- a soak --------------------------------------------------------------------------------------
