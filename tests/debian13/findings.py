@@ -54,7 +54,7 @@ def switch(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def main() -> None:
+def document() -> dict[str, Any]:
     hosts_of_makers = sorted((FIXTURES / "hosts").glob("*.json"))
     files = [file for file in hosts_of_makers if file.stem != "nic-cases"]
     asked = [
@@ -68,8 +68,8 @@ def main() -> None:
     }
     folders = [one for one in sorted((FIXTURES / "switches").iterdir()) if one.is_dir()]
     found = switches.judged({"run": "r", "switches": [*map(switch, folders)], "hosts": hosts})
-    document = {"hosts": findings.judged(asked), "switches": msgspec.to_builtins(found)}
-    json.dump(document, sys.stdout, indent=1)
+    return {"hosts": findings.judged(asked), "switches": msgspec.to_builtins(found)}
 
 
-main()
+if __name__ == "__main__":
+    json.dump(document(), sys.stdout, indent=1)

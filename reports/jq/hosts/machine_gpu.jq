@@ -110,7 +110,7 @@ def width($raw; $host; $gpu):
   m::file_number($raw; ($gpu.function | dir) + "/current_link_width") as $now
   | ([$gpu.chain[0:2][] | m::file_number($raw; dir + "/max_link_width") | values | select(. > 0 and . < 64)] | min) as $most
   # the speed of an idle GPU is lowered on purpose, its width is not
-  | ([$gpu.chain[0:2][] | m::file($raw; dir + "/max_link_speed") // "" | capture("^(?<v>[0-9.]+) GT/s").v // empty | tonumber] | min) as $speed
+  | ([$gpu.chain[0:2][] | m::file($raw; dir + "/max_link_speed") // "" | capture("^(?<v>[0-9.]+) GT/s").v // empty | tonumber + 0] | min) as $speed
   | of_gpu($host; $gpu; "link-width";
       { status: (if $now == null or $most == null then "unknown" elif $now >= $most then "ok" else "bad" end), value: $now,
         found: (if $now == null or $most == null then "cannot be read" else "\($now)x of \($most)x" + if $speed == null then "" else ", up to \($speed) GT/s" end end),

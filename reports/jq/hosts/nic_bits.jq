@@ -28,7 +28,7 @@ def bits($raw; $d; $name):
         "\($said.raw) before FEC, \($said.left) after it"
         + if $said.minutes == null then "" else ", in \($said.minutes | floor | c::whole) minutes" end; null) end
   | r::finding("bit-errors"; $d.name;
-      { severity: "advisory", wanted: "at most \(limit) before FEC, \(left_limit) after it", source: "mlxlink or mstlink -c; IEEE Std 802.3, 2.4e-4 for PAM4 links",
+      { severity: "advisory", wanted: "at most 1e-5 before FEC, 1e-15 after it", source: "mlxlink or mstlink -c; IEEE Std 802.3, 2.4e-4 for PAM4 links",
         why: "a link with little margin loses packets when it gets warmer or older",
         remedy: "Clean or replace cable and transceiver on both ends; mlxlink -m shows the module, -e the eye" });
 
