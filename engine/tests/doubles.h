@@ -29,7 +29,8 @@ static inline void doubles_find(char **argv) {
 }
 
 static inline void doubles_reset(void) {
-	static const char *const settings[] = { "COUNT", "PCI", "MEMORY", "COPY_FAIL", "DMABUF", "VISIBLE", "LOG" };
+	static const char *const settings[] = { "COUNT", "PCI", "MEMORY", "COPY_FAIL", "DMABUF", "PCIE", "VISIBLE",
+					      "LOG" };
 	char name[64];
 
 	for (size_t i = 0; i < ELEMENTSOF(settings); i++) {

@@ -241,7 +241,8 @@ static void test_export(void **state) {
 		r = arena_tx_region(&a);
 		memset(arena_tx_view(&a, 2), 0x77, 4096);
 		assert_int_equal(arena_push_tx(&a, 2, 4096), 0);
-		assert_int_equal(r->gpu->runtime->export(r->gpu, r->base, r->length, &fd, &offset), 0);
+		assert_int_equal(r->gpu->runtime->export(r->gpu, r->base, r->length, GPU_MAPPING_DEFAULT, &fd,
+						       &offset), 0);
 		seen = mmap(NULL, r->length, PROT_READ, MAP_SHARED, fd, (off_t) offset);
 		assert_ptr_not_equal(seen, MAP_FAILED);
 		assert_int_equal(seen[arena_offset(&a, 2)], 0x77);
@@ -252,7 +253,8 @@ static void test_export(void **state) {
 		(void) setenv("PERCH_FAKE_GPU_DMABUF", "0", 1);
 		assert_int_equal(open_both(&a, types[i], types[i]), 0);
 		r = arena_tx_region(&a);
-		assert_int_equal(r->gpu->runtime->export(r->gpu, r->base, r->length, &fd, &offset), -EOPNOTSUPP);
+		assert_int_equal(r->gpu->runtime->export(r->gpu, r->base, r->length, GPU_MAPPING_DEFAULT, &fd,
+						       &offset), -EOPNOTSUPP);
 		arena_close(&a);
 		(void) reset(NULL);
 	}

@@ -458,6 +458,13 @@ static void test_relaxed_ordering(void **state) {
 	assert_int_equal(job_validate(&job), -EINVAL);
 	job.op = OP_WRITE_IMM;
 	assert_int_equal(job_validate(&job), 0);
+	/* Nobody can poll a GPU's; with --bounce it is the host's that is registered. */
+	job.definition = DEFINITION_AUTO;
+	job.verbs.relaxed_ordering = RELAXED_ORDERING_AUTO;
+	(void) copy_string(job.rx_memory, sizeof(job.rx_memory), "cuda:near");
+	assert_true(job_relaxed_ordering(&job));
+	job.bounce = true;
+	assert_false(job_relaxed_ordering(&job));
 	/* Nobody polls memory there. */
 	for (int kind = KIND_BANDWIDTH; kind < KIND_MAX; kind++) {
 		job.kind = (enum kind) kind;

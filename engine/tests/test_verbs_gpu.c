@@ -4,6 +4,7 @@
  * The devices and the GPU's runtime are doubles in this process (fake_verbs.h, doubles/fake_gpu.h):
  * they prove the order of calls, and nothing about GPUs or networks.
  */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,6 +127,71 @@ static void test_peer_memory_comes_second(void **state) {
 	}
 }
 
+static void opens_by(const char *path, unsigned dmabufs) {
+	struct job job = gpu_job(OP_WRITE, "cuda:0", "cuda:0");
+	struct verbs_pair p;
+
+	assert_int_equal(verbs_pair_open(&p, &job), 0);
+	for (int role = ROLE_CLIENT; role <= ROLE_SERVER; role++)
+		assert_string_equal(p.ends[role].session->gpu_path, path);
+	assert_int_equal(fake.calls[FAKE_REG_DMABUF_MR], dmabufs);
+	carry(&p, OP_WRITE, 3);
+	verbs_pair_close(&p);
+	assert_int_equal(fake.live, 0);
+}
+
+/* The first way that works is taken: the kernel may refuse one that the library has. */
+static void test_the_way_over_pcie_comes_first(void **state) {
+	void *library;
+
+	(void) state;
+	(void) setenv("PERCH_FAKE_GPU_PCIE", "1", 1);
+	/* No libmlx5 is in use: nobody loads one. */
+	opens_by("dmabuf_pcie", 2);
+	library = dlopen("libmlx5.so.1", RTLD_NOW);
+	assert_non_null(library);
+	(void) reset(NULL);
+	(void) setenv("PERCH_FAKE_GPU_PCIE", "1", 1);
+	opens_by("data_direct", 2);
+	(void) setenv("PERCH_FAKE_MLX5", "no", 1);
+	(void) reset(NULL);
+	(void) setenv("PERCH_FAKE_GPU_PCIE", "1", 1);
+	opens_by("dmabuf_pcie", 2);
+	(void) setenv("PERCH_FAKE_MLX5", "refuse", 1);
+	(void) reset(NULL);
+	(void) setenv("PERCH_FAKE_GPU_PCIE", "1", 1);
+	opens_by("dmabuf_pcie", 2);
+	(void) unsetenv("PERCH_FAKE_MLX5");
+	/* An older driver of the GPU: data direct has no memory to reach. */
+	(void) reset(NULL);
+	opens_by("dmabuf", 2);
+	(void) dlclose(library);
+}
+
+static void test_a_gpu_takes_relaxed_ordering(void **state) {
+	struct job job = gpu_job(OP_WRITE_IMM, "cuda:0", "cuda:0");
+	struct verbs_pair p;
+
+	(void) state;
+	job.kind = KIND_LATENCY;
+	job.outstanding = 1;
+	assert_int_equal(verbs_pair_open(&p, &job), 0);
+	assert_true(fake.access & IBV_ACCESS_RELAXED_ORDERING);
+	verbs_pair_close(&p);
+	(void) reset(NULL);
+	job.verbs.relaxed_ordering = RELAXED_ORDERING_OFF;
+	assert_int_equal(verbs_pair_open(&p, &job), 0);
+	assert_false(fake.access & IBV_ACCESS_RELAXED_ORDERING);
+	verbs_pair_close(&p);
+	(void) reset(NULL);
+	job = verbs_job(OP_WRITE_IMM);
+	job.kind = KIND_LATENCY;
+	job.outstanding = 1;
+	assert_int_equal(verbs_pair_open(&p, &job), 0);
+	assert_false(fake.access & IBV_ACCESS_RELAXED_ORDERING);
+	verbs_pair_close(&p);
+}
+
 static void test_neither(void **state) {
 	struct job job = gpu_job(OP_SEND, "cuda:0", "cuda:0");
 	struct verbs_pair p;
@@ -170,6 +236,8 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_setup(test_dmabuf, reset),
 		cmocka_unit_test_setup(test_one_half_each, reset),
 		cmocka_unit_test_setup(test_peer_memory_comes_second, reset),
+		cmocka_unit_test_setup(test_the_way_over_pcie_comes_first, reset),
+		cmocka_unit_test_setup(test_a_gpu_takes_relaxed_ordering, reset),
 		cmocka_unit_test_setup(test_neither, reset),
 		cmocka_unit_test_setup(test_no_inline_and_no_stamps, reset),
 	};

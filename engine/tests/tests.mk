@@ -48,7 +48,7 @@ $(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/fl
 
 $(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h %.so.1 $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
 
 # For tests/bench/run: optimised as the program is.
 $(BUILD)/own_cost: ../tests/bench/own_cost.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags
@@ -71,6 +71,14 @@ $(BUILD)/doubles/libhsa-runtime64.so.1: $(BUILD)/doubles/libamdhip64.so
 	$(Q)ln -sf $(<F) $@
 
 $(BUILD)/tests/test_gpu $(BUILD)/tests/test_gpu_near $(BUILD)/tests/test_verbs_gpu: $(DOUBLES)
+
+# libmlx5 registers as the test's own libibverbs does.
+$(BUILD)/doubles/libmlx5.so.1: tests/doubles/fake_mlx5.c
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) -O1 -g -fPIC -shared -fvisibility=hidden -Wl,-soname,$(@F) $< -o $@
+
+$(BUILD)/tests/test_verbs_gpu: private LDFLAGS += -Wl,--export-dynamic-symbol=ibv_reg_dmabuf_mr
+$(BUILD)/tests/test_verbs_gpu: $(BUILD)/doubles/libmlx5.so.1
 
 # It starts the program that lies a folder above it.
 $(BUILD)/tests/test_meet_lines: $(BUILD)/perch

@@ -19,7 +19,7 @@ from perch.model.plan import Flow, Plan, PlanHost
 from perch.model.raw import Agent, Environment, Readings
 from perch.model.record import Number
 from perch.model.text import did_you_mean
-from perch.plan.capable import in_gpu_memory
+from perch.tools.command import in_gpu_memory
 
 #: The schemas of environment.json.
 ENVIRONMENTS = ("perch.environment/1", "perch.environment/2")

@@ -8,7 +8,7 @@ from typing import Any
 from perch.model.devices import Capabilities
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import names
-from perch.tools.command import count
+from perch.tools.command import count, in_gpu_memory
 
 #: Devices that a reason names.
 NAMED = 3
@@ -21,7 +21,6 @@ _CONNECTIONS: dict[str, Need] = {
     "uc": ("UC queue pairs", lambda can: can.uc),
     "ud": ("UD queue pairs", lambda can: can.ud),
 }
-_GPUS = ("cuda", "rocm", "ze")
 _ATOMICS = ("fetch-add", "compare-swap")
 
 
@@ -38,15 +37,6 @@ def _needs(test: SuiteTest) -> Iterator[Need]:
         yield f"inline sends of {inline} B", lambda can: can.inline_bytes >= inline
     if in_gpu_memory(test.get):
         yield "dmabufs of GPU memory", lambda can: can.dmabuf or can.peer_memory
-
-
-def in_gpu_memory(param: Callable[[str], Any]) -> bool:
-    """Whether a device itself reaches GPU memory: --bounce copies through the host's memory.
-
-    `param`: a parameter of the test, None where it has none.
-    """
-    kinds = [str(param(key)) for key in ("memory", "tx_memory", "rx_memory")]
-    return not param("bounce") and any(kind.startswith(_GPUS) for kind in kinds)
 
 
 def without(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> dict[str, str]:

@@ -11,6 +11,9 @@ from perch.model.plan import Expect
 from perch.model.record import Role
 from perch.model.suite import Carrier, Host, SuiteTest
 
+#: Kinds of memory that begin with these are a GPU's.
+GPUS = ("cuda", "rocm", "ze")
+
 #: A word of a command, or words that are left out together where the ends of the flow lack what
 #: one of them names. A word may hold placeholders (perch/plan/template.py).
 Word = str | list[str]
@@ -68,6 +71,15 @@ class Ends(NamedTuple):
 def numeral(value: Any) -> Any:
     """A number that was written as text, as a number: quoted, or on Ansible's command line."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def in_gpu_memory(param: Callable[[str], Any]) -> bool:
+    """Whether a device itself reaches GPU memory: --bounce copies through the host's memory.
+
+    `param`: a parameter of the test, None where it has none.
+    """
+    kinds = [str(param(key)) for key in ("memory", "tx_memory", "rx_memory")]
+    return not param("bounce") and any(kind.startswith(GPUS) for kind in kinds)
 
 
 def count(test: SuiteTest, name: str, default: int | None = None) -> int | None:

@@ -9,7 +9,7 @@ from perch.model import units
 from perch.model.plan import Expect
 from perch.model.suite import SuiteTest
 from perch.tools import atomics
-from perch.tools.command import Ends, Want, count, duration_s, layer_want, numeral
+from perch.tools.command import Ends, Want, count, duration_s, in_gpu_memory, layer_want, numeral
 
 #: Providers that drive a card themselves (fi_provider(7)), also below a utility such as ofi_rxm.
 _of_hardware = re.compile(r"(^|;)(verbs|cxi|efa|psm[0-9x]*|opx)(;|$)")
@@ -197,12 +197,12 @@ def inline_want(test: SuiteTest) -> Want:
 
 
 def relaxed_want(test: SuiteTest) -> Iterator[Want]:
-    """Where the plan leaves it open, it is off for latency (job_relaxed_ordering of the engine).
+    """Where the plan leaves it open, it is off for latency in host memory (job_relaxed_ordering).
 
     For others the engine chooses: on, older versions off.
     """
     asked = test.params.get("relaxed_ordering")
-    if asked is None and test.kind == "latency":
+    if asked is None and test.kind == "latency" and not in_gpu_memory(test.get):
         asked = False
     yield Want("relaxed_ordering", asked, optional=asked is False)
 

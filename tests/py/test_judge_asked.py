@@ -105,26 +105,30 @@ def test_a_queue_pair_unlike_its_params_is_named(path: str, value: Any, message:
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked_for", "said", "fits"),
+    ("kind", "memory", "asked_for", "said", "fits"),
     [
-        ("latency", None, False, True),
-        ("latency", None, None, True),
-        ("latency", None, True, False),
-        ("latency", True, True, True),
-        ("latency", True, False, False),
-        ("bandwidth", None, True, True),
-        ("bandwidth", None, False, True),  # as older engines did
-        ("bandwidth", False, True, False),
+        ("latency", "host", None, False, True),
+        ("latency", "host", None, None, True),
+        ("latency", "host", None, True, False),
+        ("latency", "host", True, True, True),
+        ("latency", "host", True, False, False),
+        ("latency", "cuda:near", None, True, True),
+        ("latency", "cuda:near", None, False, True),  # as older engines did
+        ("latency", "cuda:near", False, True, False),
+        ("bandwidth", "host", None, True, True),
+        ("bandwidth", "host", None, False, True),  # as older engines did
+        ("bandwidth", "host", False, True, False),
     ],
 )
-def test_relaxed_ordering_is_as_asked_for_and_off_for_latency(
-    kind: str, asked_for: bool | None, said: bool | None, fits: bool
+def test_relaxed_ordering_is_as_asked_for_and_off_for_latency_in_host_memory(
+    kind: str, memory: str, asked_for: bool | None, said: bool | None, fits: bool
 ) -> None:
-    planned = flow("perch", {"relaxed_ordering": asked_for}, backend="verbs", op="send", kind=kind)
+    params = {"relaxed_ordering": asked_for, "memory": memory}
+    planned = flow("perch", params, backend="verbs", op="send", kind=kind)
     part = changed(VERBS_PART, "params.relaxed_ordering", said)
     params = part["params"] | {
         "queue_pairs": 1, "batch": 1, "outstanding": 1 if kind == "latency" else 64,
-        "inline_bytes": 0, "huge": None, "tx_memory": "host", "rx_memory": "host",
+        "inline_bytes": 0, "huge": None, "tx_memory": memory, "rx_memory": memory,
     }  # fmt: skip
     times = "half_round_trip" if kind == "latency" else "receiver_acknowledged"
     part |= {"kind": kind, "op": "send", "definition": times, "params": params}

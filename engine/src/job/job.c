@@ -176,7 +176,8 @@ static int validate_connection(const struct job *job) {
 
 bool job_relaxed_ordering(const struct job *job) {
 	return job->verbs.relaxed_ordering == RELAXED_ORDERING_ON ||
-	       (job->verbs.relaxed_ordering == RELAXED_ORDERING_AUTO && job->kind != KIND_LATENCY);
+	       (job->verbs.relaxed_ordering == RELAXED_ORDERING_AUTO &&
+		(job->kind != KIND_LATENCY || (job_uses_gpu(job) && !job->bounce)));
 }
 
 const char *job_unseen_write(const struct job *job) {

@@ -20,6 +20,12 @@ enum gpu_direction {
 	GPU_COPY_OUT,           /* GPU to host */
 };
 
+/* How a dmabuf is reached. */
+enum gpu_mapping {
+	GPU_MAPPING_DEFAULT,    /* as the driver likes */
+	GPU_MAPPING_PCIE,       /* over PCIe, although the GPU has another link to the processor, too */
+};
+
 /* Every hook says what failed, and why. */
 struct gpu_runtime {
 	enum memory_type type;
@@ -47,9 +53,10 @@ struct gpu_runtime {
 
 	/*
 	 * A dmabuf of memory from alloc(), to be closed by the caller, and where in it the memory begins.
-	 * -EOPNOTSUPP: says nothing.
+	 * -EOPNOTSUPP: not with that mapping; says nothing.
 	 */
-	int (*export)(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset);
+	int (*export)(struct gpu *g, void *memory, size_t length, enum gpu_mapping mapping, int *ret_fd,
+		      uint64_t *ret_offset);
 
 	/*
 	 * Locks host memory for faster copies. Where it fails, copies are slower and nothing else.

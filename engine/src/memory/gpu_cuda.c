@@ -18,6 +18,7 @@ enum {
 	CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED = 124,
 	CU_POINTER_ATTRIBUTE_SYNC_MEMOPS = 6,
 	CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 1,
+	CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE = 1,
 };
 
 struct cuda_gpu {
@@ -211,12 +212,17 @@ static int cuda_copy(struct gpu *g, void *to, const void *from, size_t length, e
 	return likely(e == 0) ? 0 : gpu_copy_failed(g, length, direction, error_text(e));
 }
 
-static int cuda_export(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset) {
+static int cuda_export(struct gpu *g, void *memory, size_t length, enum gpu_mapping mapping, int *ret_fd,
+		       uint64_t *ret_offset) {
+	/* Drivers before CUDA 12.8 refuse the flag. */
+	const unsigned long long flags =
+		mapping == GPU_MAPPING_PCIE ? CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE : 0;
 	int supported = 0, fd = -1;
 
 	if (!cuda.get_handle ||
 	    cuda.device_get_attribute(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, cuda_gpu(g)->device) != 0 ||
-	    !supported || cuda.get_handle(&fd, pointer_of(memory), length, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0) != 0)
+	    !supported ||
+	    cuda.get_handle(&fd, pointer_of(memory), length, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, flags) != 0)
 		return -EOPNOTSUPP;
 	*ret_fd = fd;
 	*ret_offset = 0; /* the range itself is what was exported */

@@ -115,7 +115,8 @@ static int rocm_copy(struct gpu *g, void *to, const void *from, size_t length, e
 }
 
 /* HIP itself has none; HSA has, since ROCm 5.6, and HIP has loaded and started it. */
-static int rocm_export(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset) {
+static int rocm_export(struct gpu *g, void *memory, size_t length, enum gpu_mapping mapping, int *ret_fd,
+		       uint64_t *ret_offset) {
 	hsa_status_t (*export)(const void *memory, size_t bytes, int *ret_fd, uint64_t *ret_offset);
 	void *handle = dlopen("libhsa-runtime64.so.1", RTLD_NOW | RTLD_LOCAL),
 		*p = handle ? dlsym(handle, "hsa_amd_portable_export_dmabuf") : NULL;
@@ -124,7 +125,7 @@ static int rocm_export(struct gpu *g, void *memory, size_t length, int *ret_fd, 
 
 	(void) g;
 	memcpy(&export, &p, sizeof(p));
-	if (!p || export(memory, length, &fd, &offset) != 0 || fd < 0)
+	if (mapping != GPU_MAPPING_DEFAULT || !p || export(memory, length, &fd, &offset) != 0 || fd < 0)
 		return -EOPNOTSUPP;
 	*ret_fd = fd;
 	*ret_offset = offset;

@@ -290,14 +290,16 @@ static int ze_copy(struct gpu *g, void *to, const void *from, size_t length, enu
 	return likely(e == 0) ? 0 : gpu_copy_failed(g, length, direction, error_text(e));
 }
 
-static int ze_export(struct gpu *g, void *memory, size_t length, int *ret_fd, uint64_t *ret_offset) {
+static int ze_export(struct gpu *g, void *memory, size_t length, enum gpu_mapping mapping, int *ret_fd,
+		     uint64_t *ret_offset) {
 	struct ze_export_fd fd = { .type = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
 				   .flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, .fd = -1 };
 	struct ze_alloc_properties p = { .type = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES, .next = &fd };
 	struct ze_gpu *z = ze_gpu(g);
 
 	(void) length; /* a dmabuf is of the whole allocation */
-	if (!z->exportable || ze.mem_get_properties(z->context, memory, &p, NULL) != 0 || fd.fd < 0)
+	if (mapping != GPU_MAPPING_DEFAULT || !z->exportable ||
+	    ze.mem_get_properties(z->context, memory, &p, NULL) != 0 || fd.fd < 0)
 		return -EOPNOTSUPP;
 	*ret_fd = fd.fd;
 	*ret_offset = 0;

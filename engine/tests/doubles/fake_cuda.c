@@ -171,8 +171,10 @@ int cuPointerSetAttribute(const void *value, int attribute, pointer p) {
 int cuMemGetHandleForAddressRange(void *ret, pointer p, size_t bytes, int type, unsigned long long flags) {
 	int fd;
 
-	fake_called("cuMemGetHandleForAddressRange");
-	FAKE_REQUIRE(type == 1 && flags == 0, "another handle than a dmabuf's descriptor");
+	fake_called(flags ? "cuMemGetHandleForAddressRange, PCIe" : "cuMemGetHandleForAddressRange");
+	FAKE_REQUIRE(type == 1 && flags <= 1, "another handle than a dmabuf's descriptor");
+	if (flags && !fake_can_map_pcie())
+		return INVALID_VALUE;
 	FAKE_REQUIRE(p % 4096 == 0 && bytes % 4096 == 0, "a range that is no whole pages");
 	fd = fake_export((const void *) (uintptr_t) p, bytes);
 	if (fd < 0)

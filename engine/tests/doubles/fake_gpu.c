@@ -75,6 +75,10 @@ bool fake_can_export(void) {
 	return setting("PERCH_FAKE_GPU_DMABUF", 1) != 0;
 }
 
+bool fake_can_map_pcie(void) {
+	return setting("PERCH_FAKE_GPU_PCIE", 0) != 0;
+}
+
 unsigned fake_live(void) {
 	unsigned n = 0;
 

@@ -15,6 +15,7 @@
  *     PERCH_FAKE_GPU_COPY_FAIL=N    the N-th copy fails, from 1, and all after it
  *     PERCH_FAKE_GPU_COPY_US=N      each copy takes as long, so that it shows in what is timed (0)
  *     PERCH_FAKE_GPU_DMABUF=0       memory cannot be exported
+ *     PERCH_FAKE_GPU_PCIE=1         it can be mapped over PCIe, as CUDA has it since 12.8
  *     PERCH_FAKE_GPU_VISIBLE=1      the host may touch the memory: stands for a network device that reads and writes it
  *     PERCH_FAKE_GPU_LOG=FILE       one line a call, appended
  */
@@ -46,6 +47,7 @@ void fake_initialise(void);             /* says once what this is */
 bool fake_initialised(void);
 int fake_count(void);
 bool fake_can_export(void);
+bool fake_can_map_pcie(void);
 
 /* Where a GPU is on the PCI bus, in capital letters as CUDA has them. False: unknown. */
 bool fake_pci(int device, char *ret, size_t size);
