@@ -89,17 +89,17 @@ verify: ## check that a bundle is whole and its raw outputs give its verdict (BU
 	@.venv/bin/perchctl verify $${SIGNERS:+--signers "$$SIGNERS"} "$$BUNDLE"
 
 .PHONY: test
-test: ## run tests and linters, ten minutes; the last line counts them
+test: ## run tests and linters, twelve minutes; the last line counts them
 	@setup/setup run build test lint
 	@tests/run
 
 .PHONY: test-long
-test-long: ## run the tests of agents and soaks, ten minutes
+test-long: ## run the tests of agents and soaks, six minutes
 	@setup/setup run build test lint
 	@tests/run long
 
 .PHONY: test-slow
-test-slow: ## run the tests of playbooks and backends, ten minutes
+test-slow: ## run the tests of playbooks and backends, eleven minutes
 	@setup/setup run build test lint
 	@tests/run slow
 

@@ -74,7 +74,7 @@ tree() { lab_ssh "$1" "find /opt/perch-test -type f -exec sha256sum {} + | sort;
   local before
   before=$(tree alpha)
   cp -r "$BATS_FILE_TMPDIR/source" source
-  echo 'this is no C;' >>source/src/backend.c
+  echo 'this is no C;' >>source/src/backends/backend.c
   play 2 --limit alpha -e engine_source="$PWD/source"
   assert_output --partial "backend.c"
   assert_output --partial "error:"
