@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -15,8 +14,9 @@ from perch.judge.counter_table import CLASS_OF, FULL, NO_CLASS, STOPS_AT
 from perch.model.raw import Block, Layout, Moves, Reading, Readings, Tables, TablesAround
 from perch.model.raw_lines import SampleLine
 
-#: Numbers of at most 64 bits, which have 20 digits, with a space between them.
-_numbers = re.compile(r"(?:[0-9]{1,20}+ )*+[0-9]{1,20}+")
+#: Digits of a number of 64 bits, at most.
+_DIGITS_MAX = 20
+_SPACE = ord(" ")
 _FULL = [np.uint64(full) for full in FULL]
 
 #: Counters that go on between flows, too, as other programs send.
@@ -125,7 +125,12 @@ def _steps(of: Layout, texts: Sequence[str]) -> list[Moves | None]:
 def _numbers_of(texts: Sequence[str], count: int) -> npt.NDArray[np.uint64] | None:
     """So many values of each text, a row for each."""
     whole = " ".join(texts)
-    if not _numbers.fullmatch(whole):
+    if not whole.isascii() or whole.encode().translate(None, b"0123456789 "):
+        return None
+    # digits of each number: a space lies before and behind it
+    spaces = np.flatnonzero(np.frombuffer(f" {whole} ".encode(), np.uint8) == _SPACE)
+    digits = np.diff(spaces) - 1
+    if digits.min() < 1 or digits.max() > _DIGITS_MAX:
         return None
     # more than 64 bits are read as the largest number of 64, at which a counter is full
     return np.fromstring(whole, np.uint64, sep=" ").reshape(len(texts), count)
