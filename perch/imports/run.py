@@ -127,7 +127,7 @@ def _output(read: ReadFile, document: Document, test: str, rate_gbit_s: Number |
         document.output.line,
         [expected(result) for result in document.results],
         _link(read, rate_gbit_s),
-        flow.client_argv,
+        list(flow.client_argv),
     )
     return _Output(flow, source)
 

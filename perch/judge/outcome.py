@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -74,13 +74,13 @@ def _said(end: End) -> str:
 # ---- whose files they are ------------------------------------------------------------------------
 
 
-def _bare(argv: list[str]) -> list[str]:
+def _bare(argv: Sequence[str]) -> list[str]:
     """A command without the program's path and the port, in which it may differ from the plan's."""
     ports = ("--port", "-p")
     return [word for before, word in pairwise(argv) if word not in ports and before not in ports]
 
 
-def _is_planned(argv: list[str], planned: list[str]) -> bool:
+def _is_planned(argv: list[str], planned: Sequence[str]) -> bool:
     # most commands are the planned one with its port at the end
     if argv[1:-2] == planned[1:] and len(argv) > 2 and argv[-2] == "--port":
         return True

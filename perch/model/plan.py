@@ -6,7 +6,7 @@ On disk plan.json (`PlanDocument`) has hosts and tests, and rounds.jsonl a line 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -111,7 +111,7 @@ class Flow(msgspec.Struct, omit_defaults=True):
 
     `params`: of its test. `together`: the rails of its pair in its round. `slots`: of client and
     server, in a soak. `retry`: it is of plan.retry.json. The commands are there where they are
-    needed: `perch.plan.flows.Flows.fill`.
+    needed: `perch.plan.flows.Flows.fill`. A run has a million flows: what most lack is one object.
     """
 
     id: str
@@ -123,8 +123,8 @@ class Flow(msgspec.Struct, omit_defaults=True):
     scope: Scope
     repeat: int = 1
     rail: int = 0
-    together: list[int] = []
-    slots: list[Slot] = []
+    together: Sequence[int] = ()
+    slots: Sequence[Slot] = ()
     devices: int = 1
     title: str = ""
     backend: str | None = None
@@ -132,8 +132,8 @@ class Flow(msgspec.Struct, omit_defaults=True):
     op: str | None = None
     hop_class: str | None = None
     params: dict[str, Any] = {}
-    client_argv: list[str] = []
-    server_argv: list[str] = []
+    client_argv: Sequence[str] = ()
+    server_argv: Sequence[str] = ()
     deadline_s: Number = 0
     estimate_s: Number = 0
     expect: list[Expect] = []

@@ -49,6 +49,8 @@ class Flows:
             for name, test in plan.tests.items()
             for number, form in test.forms.items()
         }
+        #: Each name once: that of a line is another text in each flow.
+        self._names = {name: name for name in (*plan.tests, *plan.hosts)}
         self._facts: dict[tuple[str, int, int, tuple[int, ...], str], Facts] = {}
 
     def devices(self, test: PlanTest, client: PlanHost, server: PlanHost) -> int:
@@ -78,15 +80,16 @@ class Flows:
         """
         test = self.plan.tests[key.test]
         client, server = self.plan.hosts[key.client], self.plan.hosts[key.server]
+        name = self._names
         imported = self.plan.imports.get(key.id) if self.plan.imports else None
         devices = self.devices(test, client, server)
         return Flow(
             id=key.id,
-            test=key.test,
+            test=name[key.test],
             tool=test.tool,
             kind=test.kind,
-            client=key.client,
-            server=key.server,
+            client=name[key.client],
+            server=name[key.server],
             scope="imported"
             if imported
             else scope_of(test.carrier, client, server, devices, key.rail),
@@ -112,12 +115,12 @@ class Flows:
         if any(key.rail for key in line.flows):
             rails: dict[tuple[str, str, str], list[int]] = {}
             for one in flows:
-                one.together = rails.setdefault((one.test, one.client, one.server), [])
-                one.together.append(one.rail)
+                one.together = of_pair = rails.setdefault((one.test, one.client, one.server), [])
+                of_pair.append(one.rail)
         if self.plan.soak is not None:
-            of_pair = slots(line.flows, self.plan.tests)
+            found = slots(line.flows, self.plan.tests)
             for key, one in zip(line.flows, flows, strict=True):
-                one.slots = of_pair.get(pair_of(key), [])
+                one.slots = found.get(pair_of(key), ())
         return Round(flows)
 
     def commands(self, flow: Flow) -> tuple[list[str], list[str]]:
