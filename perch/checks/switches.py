@@ -14,6 +14,7 @@ from perch.checks.hosts import by_id, finding_status, titled
 from perch.checks.switch_bytes import COLUMNS, moved
 from perch.model.figures import rounded
 from perch.model.imported import Stated
+from perch.model.sections import During
 from perch.model.verdict import Check, CheckStatus
 
 Finding = dict[str, Any]
@@ -212,9 +213,16 @@ def _stated(stated: list[Stated]) -> Iterator[Check]:
     )
 
 
-def _while_flows_ran(rows: list[Finding]) -> Iterator[Check]:
+def _attended(sampled: dict[str, During]) -> str:
+    """Of a soak's switches the one that was read least, as no playbook was there."""
+    shares = {name: one["covered_percent"] or 0 for name, one in sampled.items()}
+    name = min(shares, key=shares.__getitem__)
+    return f"; {name} was read in {shares[name]:.3g} % of the soak: only while a playbook waits"
+
+
+def _while_flows_ran(rows: list[Finding], is_soak: bool) -> Iterator[Check]:
     """Readings during the flows show when it was; the counters before and after are judged."""
-    sampled = {row["name"]: row["during"] for row in rows if "during" in row}
+    sampled: dict[str, During] = {row["name"]: row["during"] for row in rows if "during" in row}
     if not sampled:
         return
     intervals = sum(one["intervals"] for one in sampled.values())
@@ -224,6 +232,8 @@ def _while_flows_ran(rows: list[Finding]) -> Iterator[Check]:
         name, worst = max(marked.items(), key=lambda of: of[1]["marked"])
         why = worst["marks"][0]["why"] if worst["marks"] else "only one reading"
         measured += f"; no rate in {sum(one['marked'] for one in marked.values())}: {name}: {why}"
+    if is_soak:
+        measured += _attended(sampled)
     yield Check(
         id="switch/during",
         title="Switches: each interval while flows ran has rates",
@@ -249,7 +259,7 @@ def switches(run: RunView) -> Iterator[Check]:
     yield from _by_priorities(run, run.switches.rows)
     yield from _groups(run.switches.findings)
     yield from moved(run)
-    yield from _while_flows_ran(run.switches.rows)
+    yield from _while_flows_ran(run.switches.rows, run.plan.soak is not None)
     yield from _unfound(run.plan.hosts, run.switches.rows)
     simulated = [row["name"] for row in run.switches.rows if row.get("scope") == "simulated"]
     if simulated:

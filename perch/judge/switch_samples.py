@@ -8,8 +8,10 @@ is a mark and no figure.
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from typing import Any
 
@@ -50,6 +52,7 @@ class _Reading(msgspec.Struct):
     collected: str
     asked_s: float
     commands: dict[str, _Answer]
+    begun: str | None = None
 
 
 class _Row(msgspec.Struct):
@@ -110,21 +113,23 @@ def _lines(files: RawFiles, path: str) -> Iterator[bytes]:
 def _intervals(
     files: RawFiles, run: str, switches: Iterable[Document]
 ) -> dict[str, list[_Interval]]:
-    """Of each switch that was read, by its name."""
-    asked = [encode({"run": run})]
-    for row in switches:
+    """Of each switch that was read, by its name. jq judges one at a time on each processor."""
+    program = (JQ / "switches/samples.jq").read_text(encoding="utf-8")
+
+    def of(row: Document) -> list[_Interval]:
         lines = list(_lines(files, f"raw/{row['name']}/samples.jsonl.gz"))
-        if lines:
-            ports = [{key: port[key] for key in PORT} for port in row["rows"]]
-            head = {"name": row["name"], "provider": row["provider"], "ports": ports}
-            asked += [encode(head), *lines]
-    found: dict[str, list[_Interval]] = {}
-    if len(asked) > 1:
-        program = (JQ / "switches/samples.jq").read_text(encoding="utf-8")
-        for line in findings.answer("switches", program, b"\n".join(asked)).splitlines():
-            one = _interval.decode(line)
-            found.setdefault(one.switch, []).append(one)
-    return found
+        if not lines:
+            return []
+        ports = [{key: port[key] for key in PORT} for port in row["rows"]]
+        head = {"name": row["name"], "provider": row["provider"], "ports": ports}
+        asked = b"\n".join([encode({"run": run}), encode(head), *lines])
+        said = findings.answer(f"switch {row['name']}", program, asked)
+        return [_interval.decode(line) for line in said.splitlines()]
+
+    rows = list(switches)
+    with ThreadPoolExecutor(os.cpu_count()) as beside:
+        found = dict(zip((row["name"] for row in rows), beside.map(of, rows), strict=True))
+    return {name: intervals for name, intervals in found.items() if intervals}
 
 
 # ---- ranges --------------------------------------------------------------------------------------
@@ -144,6 +149,20 @@ class Flows:
         )
         self._frame = frame
         self._of_host: dict[str, pl.DataFrame] = {}
+        self._span: tuple[float | None, float | None] = (
+            frame.select(pl.min("begin"), pl.max("end")).row(0) if len(frame) else (None, None)
+        )
+
+    def share(self, times: Iterable[tuple[float, float]]) -> float | None:
+        """Of the time from the first flow's begin to the last one's end; None where it is unknown.
+
+        `times`: begins and ends, none of which overlap.
+        """
+        first, last = self._span
+        if first is None or last is None or first >= last:
+            return None
+        within = sum(max(0.0, min(end, last) - max(begin, first)) for begin, end in times)
+        return min(1, within / (last - first))
 
     def between(self, host: str, begin: float, end: float) -> list[str]:
         """The flows of a host that ran at any time in between."""
@@ -250,9 +269,12 @@ def _during(found: list[_Interval], flows: Flows) -> During:
         if port.why is not None
     ]
     measured = [one for one in found if any(port.pause for port in one.rows)]
+    times = [(moment(one.from_), moment(one.at)) for one in found]
+    covered = flows.share((begin, end) for begin, end in times if begin and end)
     return {
         "readings": len(found),
         "intervals": len(measured),
+        "covered_percent": None if covered is None else rounded(100 * covered),
         "within_percent": rounded(100 * max((one.within for one in measured), default=0)),
         "marked": len(marks),
         "marks": sorted(marks, key=lambda one: one["at"] or "")[:MARKS_MAX],

@@ -230,10 +230,14 @@ class DuringRow(TypedDict):
 
 
 class During(TypedDict):
-    """A switch while flows ran. `within_percent`: how far from true a rate may be."""
+    """A switch while flows ran. `within_percent`: how far from true a rate may be.
+
+    `covered_percent`: of the flows' time, what lies between readings of one playbook.
+    """
 
     readings: AtLeastOne
     intervals: Whole
+    covered_percent: Number | None
     within_percent: Number | None
     marked: Whole
     marks: list[Mark]

@@ -109,6 +109,8 @@ def _about(switch: Switch) -> str:
 def _sampled(during: Switch) -> str:
     """In words, how often a switch was read while flows ran, and what gave no rate."""
     said = f"; {words.plural(during['intervals'], 'interval')} between readings"
+    if during["covered_percent"] is not None:
+        said += f" in {words.figure(during['covered_percent'])} % of the flows' time"
     if during["intervals"]:
         said += f", rates within {words.figure(during['within_percent'])} %"
     if during["marked"]:

@@ -9,7 +9,10 @@ setup() {
   export ANSIBLE_CONFIG=$TOP/ansible.cfg ANSIBLE_NOCOLOR=1
 }
 teardown() {
-  local pid
+  local pid state
+  for state in agents/soak-*.json; do
+    [ ! -e "$state" ] || "$(packed_agent)" soak-stop --state "$PWD/$state" || true
+  done
   for pid in "${SIMULATORS[@]}"; do kill "$pid" 2>/dev/null || true; done
   common_teardown
 }
@@ -90,7 +93,7 @@ check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-r
   run grep -A 30 '^## Switches' runs/latest/report.md
   assert_output --partial "| leaf1 Ethernet1/1/1 | alpha | 3 |"
   assert_output --partial "| leaf1 Ethernet1/1/1 | alpha | port |"
-  assert_output --partial "between readings, rates within"
+  assert_output --regexp "between readings in [0-9.]+ % of the flows' time, rates within"
   assert_output --partial "simulated: no proof of a switch"
   assert_output --partial "leaf3 (sonic"
 
@@ -121,6 +124,42 @@ check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-r
   assert_equal "$(grep -cx 'show lldp neighbors detail | json' leaf1.log) $(grep -c lldp leaf2.log)" "2 2"
   run grep -vE '^show ' leaf1.log leaf2.log
   assert_output ""
+}
+
+# soak NAME [OPTION...]: the playbook NAME.yml of an hour's soak on these hosts and switches
+soak() {
+  timeout 300 ansible-playbook -i hosts.yml "$TOP/playbooks/$1.yml" -e plan_suite_file="$PWD/suite.yml" -e plan_runs_dir="$PWD/runs" \
+    -e agent_state_dir="$PWD/agents" -e agent_start_window=30 -e perch_port="$port" -e agent_engine="$PERCH" -e soak_duration=1h \
+    -e "{\"agent_soak_state\": \"$PWD/agents/soak-{{ inventory_hostname }}.json\"}" -e switch_check_interval=1 -e soak_poll_interval=1 "${@:2}"
+}
+has_readings() { [ "$(zcat runs/latest/sampling/leaf1 | wc -l)" -ge "$1" ]; }
+
+@test "a soak reads its switches while a playbook waits, and its report says how much of it that was" {
+  simulate leaf1 nxos
+  inventory_of leaf1=nxos
+  sed -i 's/provider: nxos/&, switch_check_ports: {alpha: Ethernet1\/1\/1}/' hosts.yml
+  printf '%s\n' 'name: tiny' 'title: A soak of seconds' 'soak: {interval: 1s}' 'tests:' \
+    '  - {name: load, title: Load, tool: perch, backend: tcp, kind: bandwidth, params: {size: 64K, rate: 100Mb/s, completion: event}}' >suite.yml
+  port=$(free_port)
+  run soak soak -e soak_wait=false
+  assert_success
+  zcat runs/latest/sampling/leaf1 >first # what a playbook that did not wait has read is kept
+  soak soak >waiting 2>&1 3>&- &
+  SIMULATORS+=("$!")
+  WAIT=200 wait_until has_readings "$(($(wc -l <first) + 3))"
+  run soak soak_stop
+  assert_success
+  wait "${SIMULATORS[-1]}" || true
+  zcat runs/latest/raw/leaf1/samples.jsonl.gz >samples
+  [ ! -e runs/latest/sampling ] || fail "sampling goes on: $(ls runs/latest/sampling)"
+  assert_equal "$(head -n "$(wc -l <first)" samples)" "$(cat first)"
+  assert_equal "$(jq -r .begun samples | sort -u | wc -l)" 2
+  assert_json runs/latest/verdict.json '.switches[0].during | .intervals >= 3 and .covered_percent > 5 and .covered_percent < 100
+    and (.rows[0].peak.flows[0] | test("^load/"))'
+  assert_json runs/latest/verdict.json '.checks[] | select(.id == "switch/during")
+    | .measured | test("leaf1 was read in [0-9.]+ % of the soak: only while a playbook waits")'
+  run grep -A 30 '^## Switches' runs/latest/report.md
+  assert_output --regexp "between readings in [0-9.]+ % of the flows' time"
 }
 
 # The role alone; what it asked is also run by a shell of this machine, whose nv, ethtool, iblinkinfo and perfquery are ours.

@@ -42,6 +42,7 @@ def ask(command):
 
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_APPEND)
 options = {{"head": {{"run": "r"}}, "interval": 0, "timeout": 2}}
+samples.PAUSES_PER_TIME = float(sys.argv[3])
 samples.sample(ask, options | {{"commands": json.loads(sys.argv[2])}}, file, [0])
 """
 
@@ -74,12 +75,16 @@ def pid_in(path: Path) -> int:
 
 
 def sampled(
-    folder: Path, commands: dict[str, str], over: Callable[[list[Document]], object]
+    folder: Path,
+    commands: dict[str, str],
+    over: Callable[[list[Document]], object],
+    pauses: float = 1e9,
 ) -> list[Document]:
     """The readings until `over` holds of them."""
     path = folder / "readings"
     driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, path, json.dumps(commands)], stdin=subprocess.PIPE
+        [sys.executable, "-c", DRIVER, path, json.dumps(commands), str(pauses)],
+        stdin=subprocess.PIPE,
     )
     try:
         until(lambda: driver.poll() is not None or over(read(path)))
@@ -102,6 +107,14 @@ def test_a_reading_follows_the_one_before_at_twenty_times_its_slowest_answer(
         waits = [of["answered_s"] - of["asked_s"] for of in one["commands"].values()]
         assert after["asked_s"] - one["asked_s"] >= 20 * max(waits) >= 1
         assert after["asked_s"] > one["commands"]["slow"]["answered_s"]
+
+
+def test_readings_are_farther_apart_the_longer_they_last(tmp_path: Path) -> None:
+    lines = sampled(tmp_path, {"one": "echo 1"}, lambda lines: len(lines) > 3, pauses=0.5)
+    began_s = lines[0]["asked_s"]
+    for one, after in pairwise(lines):
+        assert after["asked_s"] - one["asked_s"] >= 2 * (one["asked_s"] - began_s)
+    assert len({line["begun"] for line in lines}) == 1
 
 
 def test_a_switch_that_does_not_answer_in_time_is_left_and_named(tmp_path: Path) -> None:
@@ -154,12 +167,15 @@ def test_the_last_task_ends_the_readings_and_keeps_them(tmp_path: Path, command:
     into = tmp_path / "readings"
     started = tmp_path / "sampling/leaf1" if command == "echo 1" else pid
     end = {"perch_switch_samples": {"path": f"{tmp_path}/sampling/leaf1", "into": str(into)}}
-    book = play(tmp_path, begun(tmp_path, command.format(pid=pid)), wait_for(started), end, end)
+    begin = begun(tmp_path, command.format(pid=pid))
+    # a second playbook of the same run, and one that ends what has ended
+    book = play(tmp_path, begin, begin, wait_for(started), end, end)
     said = book.communicate(timeout=LIMIT_S)[0].decode()
     assert book.returncode == 0, said
     assert not (tmp_path / "sampling").exists()
     if command == "echo 1":
         assert all(line["commands"]["one"]["stdout"] == "1\n" for line in read(into))
+        assert len({line["begun"] for line in read(into)}) <= 1
     else:
         assert read(into) == []
         assert has_ended(pid_in(pid))

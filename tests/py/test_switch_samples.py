@@ -262,6 +262,19 @@ def test_queues_of_another_time_than_their_port_have_no_rate(tmp_path: Path) -> 
     assert all(row["queue"] is None for row in found["rows"])
 
 
+def test_between_two_playbooks_nothing_is_known_and_nothing_is_wrong(tmp_path: Path) -> None:
+    """The flow runs from 16 to 34 s; of its 18 s, those from 25 s on are between readings."""
+
+    def change(lines: list[Document]) -> None:
+        for n, line in enumerate(lines):
+            line["begun"] = at(0 if n < 2 else 20)
+
+    found = judged(tmp_path, "nxos", [bool, change])
+    assert [found[name]["covered_percent"] for name in "01"] == [100, 50]
+    assert (found["1"]["intervals"], found["1"]["marks"]) == (2, [])
+    assert [row["intervals"] for row in found["1"]["rows"]] == [1] * len(found["1"]["rows"])
+
+
 def test_a_file_that_was_cut_off_keeps_what_it_has(tmp_path: Path) -> None:
     write(tmp_path, "nxos")
     path = tmp_path / "raw/leaf1/samples.jsonl.gz"

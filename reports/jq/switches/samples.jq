@@ -75,6 +75,7 @@ def interval($in; $a; $b):
     if $line.ports != null then {in: ($line + {$run})}
     else
       .was = .is | .is = {reading: $line, why: (.in as $in | $line | unusable($in))}
+      | if .was.reading.begun != .is.reading.begun then .was = null else . end # no playbook was there in between
       | if .is.why == null then .is.ports = (.in.provider as $provider | $line | switch::ports_of($provider)) else . end
     end;
     select(.is != null)
