@@ -41,7 +41,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 	(void) argc;
 	(void) argv;
 	((struct sockaddr_in *) &a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (arena_open(&arena, 4096, 2, true, 0) < 0 || backend_find("ofi")->open(&arguments, &s) < 0)
+	if (arena_open(&arena, 4096, 2, NULL, true, NULL) < 0 || backend_find("ofi")->open(&arguments, &s) < 0)
 		abort();
 	session = (struct ofi_session *) s;
 	if (ofi_address_write(session, &own) < 0)

@@ -33,7 +33,7 @@ static int open_both(struct arena *a, enum memory_type tx, enum memory_type rx) 
 	const struct memory_kind kinds[2] = { { .type = tx }, { .type = rx } };
 
 	failure_reset();
-	return arena_open(a, 4096, 4, true, kinds);
+	return arena_open(a, 4096, 4, NULL, true, kinds);
 }
 
 static void assert_failed(int e, int error, enum exit_code code, const char *part) {

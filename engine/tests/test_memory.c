@@ -28,7 +28,7 @@ static void test_slots_lie_side_by_side(void **state) {
 	struct arena a;
 
 	(void) state;
-	assert_int_equal(arena_open(&a, 100, 12, true, NULL), 0);
+	assert_int_equal(arena_open(&a, 100, 12, NULL, true, NULL), 0);
 	assert_int_equal(a.slots, 12);
 	assert_int_equal(a.window, 12);
 	are_apart(&a);
@@ -45,7 +45,7 @@ static void test_a_footprint_is_full_of_slots_in_a_scattered_order(void **state)
 		for (size_t k = 0; k < ELEMENTSOF(windows); k++) {
 			uint64_t far = 0;
 
-			assert_int_equal(arena_open_scattered(&a, 3 << 20, sizes[i], windows[k], true, NULL), 0);
+			assert_int_equal(arena_open_scattered(&a, 3 << 20, sizes[i], windows[k], NULL, true, NULL), 0);
 			assert_int_equal(a.length, 2 * (3 << 20));
 			assert_int_equal(a.slots % windows[k], 0);
 			assert_true((a.slots + windows[k]) * place_bytes(sizes[i]) > (3 << 20) / 2);
@@ -63,15 +63,87 @@ static void test_a_footprint_with_fewer_places_than_a_window(void **state) {
 	struct arena a;
 
 	(void) state;
-	assert_int_equal(arena_open_scattered(&a, 8 * 4096, 4096, 12, false, NULL), 0);
+	assert_int_equal(arena_open_scattered(&a, 8 * 4096, 4096, 12, NULL, false, NULL), 0);
 	assert_int_equal(a.slots, 12);
 	for (uint32_t slot = 0; slot < a.slots; slot++)
 		assert_true(arena_offset(&a, slot) + 4096 <= 8 * 4096);
 	arena_close(&a);
-	assert_int_equal(arena_open_scattered(&a, 8 * 4096, 4096, 12, true, NULL), -EINVAL);
+	assert_int_equal(arena_open_scattered(&a, 8 * 4096, 4096, 12, NULL, true, NULL), -EINVAL);
 	assert_int_equal(failure_code(), EXIT_USAGE);
 	assert_non_null(strstr(failure_text(), "8 places of 4096 bytes, and 12 are needed"));
 	failure_reset();
+}
+
+/* Two queue pairs never use the same byte; returns how many bytes each has at least. */
+static uint64_t queues_are_apart(const struct arena *a, const struct queues *q) {
+	uint8_t *taken = calloc(a->length / 2, 1); /* by which queue pair, from 1 on */
+	uint64_t bytes[8] = { 0 }, least = UINT64_MAX;
+
+	for (uint32_t slot = 0; slot < a->slots; slot++) {
+		const uint64_t at = arena_offset(a, slot);
+		const uint8_t queue = (uint8_t) (slot / q->run % q->n);
+
+		assert_true(at + a->slot_bytes <= a->length / 2);
+		for (uint64_t k = 0; k < a->slot_bytes; k++) {
+			bytes[queue] += !taken[at + k];
+			assert_true(!taken[at + k] || taken[at + k] == queue + 1);
+			taken[at + k] = (uint8_t) (queue + 1);
+		}
+	}
+	for (uint32_t i = 0; i < q->n; i++)
+		least = MIN(least, bytes[i]);
+	free(taken);
+	return least;
+}
+
+/* As perftest's has: a page of messages, or one of them. A deep queue takes no more than half of a level 2 cache. */
+static void test_each_queue_pair_has_a_buffer(void **state) {
+	static const uint64_t sizes[] = { 64, 4096, 65536, 1 << 20 };
+	struct arena a;
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
+		for (uint32_t n = 1; n < 6; n++)
+			for (uint32_t run = 1; run <= 32; run *= 4) {
+				const struct queues q = { .n = n, .run = run };
+				const uint64_t page = MAX(sizes[i], 4096u);
+
+				assert_int_equal(arena_open(&a, sizes[i], 3 * 32 * n, &q, false, NULL), 0);
+				assert_true(queues_are_apart(&a, &q) >= MIN(page, 64 * sizes[i]));
+				assert_true(a.length / 2 <= MAX((uint64_t) 128 << 10, n * page));
+				arena_close(&a);
+			}
+}
+
+static void test_queue_pairs_share_a_footprint(void **state) {
+	static const uint64_t footprints[] = { 5 * 4096, 200000, 3 << 20 };
+	struct arena a;
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(footprints); i++)
+		for (uint32_t n = 1; n < 6; n++)
+			for (uint32_t run = 1; run <= 32; run *= 4) {
+				const struct queues q = { .n = n, .run = run };
+
+				assert_int_equal(arena_open_scattered(&a, footprints[i], 4096, 32 * n, &q, false,
+								      NULL), 0);
+				assert_true(queues_are_apart(&a, &q) * n * 2 + 4096 * n >= footprints[i] / 2);
+				assert_int_equal(a.slots % (run * n), 0);
+				arena_close(&a);
+			}
+}
+
+/* What a GPU's payload is bounced through lies as the payload does, and takes nothing of it along. */
+static void test_a_bounce_buffer_has_the_same_places(void **state) {
+	const struct queues q = { .n = 3, .run = 2 };
+	struct arena a, b;
+
+	(void) state;
+	assert_int_equal(arena_open(&a, 4096, 12, &q, false, NULL), 0);
+	assert_int_equal(arena_open_bounce(&b, &a), 0);
+	arena_close(&b);
+	(void) queues_are_apart(&a, &q);
+	arena_close(&a);
 }
 
 int main(void) {
@@ -79,6 +151,9 @@ int main(void) {
 		cmocka_unit_test(test_slots_lie_side_by_side),
 		cmocka_unit_test(test_a_footprint_is_full_of_slots_in_a_scattered_order),
 		cmocka_unit_test(test_a_footprint_with_fewer_places_than_a_window),
+		cmocka_unit_test(test_each_queue_pair_has_a_buffer),
+		cmocka_unit_test(test_queue_pairs_share_a_footprint),
+		cmocka_unit_test(test_a_bounce_buffer_has_the_same_places),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -188,7 +188,7 @@ static void test_memory_to_compare_with_is_counted(void **state) {
 		room_limit(room * MIB + 2 * OFI_HELLO_BYTES + (room == 3 ? 4096 : 0));
 		/* twice: what was counted is there again */
 		for (int i = 0; i < 2; i++) {
-			assert_int_equal(arena_open_scattered(&e->arena, MIB, 8, 2, false, NULL), 0);
+			assert_int_equal(arena_open_scattered(&e->arena, MIB, 8, 2, NULL, false, NULL), 0);
 			r = backend_find("ofi")->open(&a, &e->session);
 			assert_int_equal(r, room == 3 ? 0 : -ENOMEM);
 			if (r < 0)

@@ -440,6 +440,32 @@ static void test_every_operation_over_a_footprint(void **state) {
 			}
 }
 
+/* Without --verify, too: what one queue pair sends from, or receives into, is no other's. */
+static void test_each_queue_pair_has_a_buffer(void **state) {
+	static const uint64_t sizes[] = { 64, 65536 };
+
+	(void) state;
+	for (int footprint = 0; footprint < 2; footprint++)
+		for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
+			struct job job = verbs_job(OP_SEND);
+			const struct arena *a = &pair.ends[ROLE_SERVER].arena;
+
+			job.verify = false;
+			job.sizes[0] = sizes[i];
+			job.queue_pairs = 3;
+			job.batch = 2;
+			job.outstanding = 12;
+			job.footprint = footprint ? 4 * sizes[i] : 0;
+			open_pair(&job);
+			assert_true(a->slots > 12);
+			for (uint32_t k = 0; k < a->slots; k++)
+				for (uint32_t other = 0; other < 6; other++)
+					if (job_channel(&job, k) != job_channel(&job, other))
+						assert_int_not_equal(arena_offset(a, k), arena_offset(a, other));
+			close_pair();
+		}
+}
+
 /* The last byte of each message is polled for where that message will lie. */
 static void test_stamps_come_over_a_footprint(void **state) {
 	struct job job = verbs_job(OP_WRITE);
@@ -649,6 +675,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_a_record_says_what_is_in_use, setup),
 		cmocka_unit_test_setup(test_relaxed_ordering_is_the_default_of_bandwidth, setup),
 		cmocka_unit_test_setup(test_every_operation_over_a_footprint, setup),
+		cmocka_unit_test_setup(test_each_queue_pair_has_a_buffer, setup),
 		cmocka_unit_test_setup(test_stamps_come_over_a_footprint, setup),
 		cmocka_unit_test_setup(test_stamps_count_beyond_32_bits, setup),
 		cmocka_unit_test_setup(test_a_record_says_whether_data_come_in_order, setup),

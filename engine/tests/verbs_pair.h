@@ -8,6 +8,7 @@
 #include "backends/verbs/verbs.h"
 #include "fake_verbs.h"
 #include "base/message.h"
+#include "measure/run.h"
 
 struct end {
 	struct arena arena;
@@ -61,12 +62,10 @@ static inline int end_open(struct verbs_pair *p, enum role role) {
 		/* One flat buffer, and messages that lie wherever place() puts them. */
 		r = arena_open_flat(&e->arena, job_buffer(&p->job), (uint32_t) job_most_pieces(&p->job),
 				    &(struct memory_kind) { .type = MEMORY_HOST });
-	} else if (p->job.footprint) {
-		r = arena_open_scattered(&e->arena, p->job.footprint, job_largest_size(&p->job),
-					 p->backend->slots(&p->job), true, NULL);
 	} else {
-		r = arena_open(&e->arena, job_largest_size(&p->job), p->backend->slots(&p->job), true,
-			       (const struct memory_kind[]) { job_tx_memory(&p->job), job_rx_memory(&p->job) });
+		r = run_open_memory(&p->job, p->backend,
+				    (const struct memory_kind[]) { job_tx_memory(&p->job), job_rx_memory(&p->job) },
+				    &e->arena);
 	}
 	return r < 0 ? r : p->backend->open(&a, &e->session);
 }

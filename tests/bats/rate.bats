@@ -104,7 +104,8 @@ refused() {
   assert_json out.json '.[0].params.footprint_bytes == null'
   run_apart 3 "$PERCH" rate 127.0.0.1 --port "$PORT" --footprint 512G
   assert_said "available; lower --footprint"
-  refused "--footprint 64: at least 256 bytes, a message of each of --queue-pairs 4" --footprint 64 --queue-pairs 4
+  refused "--footprint 64: at least 256 bytes, one message of the largest --size for each queue pair" \
+    --footprint 64 --queue-pairs 4
 }
 
 @test "lat, bw and transfer have a footprint, too, and every byte is found where it belongs" {
@@ -125,6 +126,8 @@ refused() {
   assert_said "--footprint: the null backend does not have it; give --backend tcp, verbs, ofi or cxi"
   run_apart 2 "$PERCH" lat 127.0.0.1 --port 1 --size 4K --footprint 4095
   assert_said "--footprint 4095: at least 4096 bytes, one message of the largest --size"
+  run_apart 2 "$PERCH" check bw h --backend verbs --size 64:4K --queue-pairs 3 --footprint 8K
+  assert_said "--footprint 8192: at least 12288 bytes, one message of the largest --size for each queue pair"
   run_apart 2 "$PERCH" bw 127.0.0.1 --port "$PORT" --size 4K --footprint 64K --verify
   assert_said "has 16 places of 4096 bytes, and 64 are needed"
 }

@@ -307,14 +307,15 @@ static int validate_queues(const struct job *job) {
 	return 0;
 }
 
-/* Lanes have more to hold: job_transfer.c. */
+/* Each queue pair has places of its own. Transfers have more to hold: job_transfer.c. */
 static int validate_footprint(const struct job *job) {
-	const uint64_t least = place_bytes(job_largest_size(job));
+	const uint64_t least = place_bytes(job_largest_size(job)) * job->queue_pairs;
 
-	if (job->footprint && job->footprint < least)
-		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, one message of the largest "
-			       "--size", (unsigned long long) job->footprint, (unsigned long long) least);
-	return 0;
+	if (job->kind == KIND_TRANSFER || job->footprint == 0 || job->footprint >= least)
+		return 0;
+	return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, one message of the largest "
+		       "--size%s", (unsigned long long) job->footprint, (unsigned long long) least,
+		       job->queue_pairs > 1 ? " for each queue pair" : "");
 }
 
 static int validate_sizes(const struct job *job) {
@@ -493,10 +494,9 @@ int job_validate(const struct job *job) {
 		r = job_validate_transfer(job, b);
 	else if (job->kind == KIND_RATE)
 		r = job_validate_rate(job, b);
-	else {
+	else
 		r = validate_queues(job);
-		if (r == 0)
-			r = validate_footprint(job);
-	}
+	if (r == 0)
+		r = validate_footprint(job);
 	return r < 0 ? r : memory_validate(job, b);
 }

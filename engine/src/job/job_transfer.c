@@ -347,16 +347,6 @@ static int validate_lists(const struct job *job) {
 	return 0;
 }
 
-static int validate_footprint(const struct job *job) {
-	const uint64_t least = place_bytes(job_largest_size(job)) * job->queue_pairs;
-
-	if (job->footprint && job->footprint < least)
-		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, a message of "
-			       "each of --queue-pairs %u", (unsigned long long) job->footprint,
-			       (unsigned long long) least, job->queue_pairs);
-	return 0;
-}
-
 int job_validate_rate(const struct job *job, const struct backend_facts *b) {
 	int r;
 
@@ -373,7 +363,5 @@ int job_validate_rate(const struct job *job, const struct backend_facts *b) {
 		return failure(-EINVAL, EXIT_USAGE, "the message rate is of whole messages between two devices; "
 			       "several devices, batches, chunks and buffers belong to transfer");
 	r = validate_pairs(job, b);
-	if (r == 0)
-		r = validate_lists(job);
-	return r < 0 ? r : validate_footprint(job);
+	return r < 0 ? r : validate_lists(job);
 }

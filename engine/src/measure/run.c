@@ -51,23 +51,21 @@ bool run_is_to_stop(void) {
 	return atomic_load_explicit(&stop_ns, memory_order_relaxed) != 0;
 }
 
-static int open_memory(struct run *r, struct place *place) {
-	const struct job *job = r->job;
-	struct memory_kind kinds[] = { job_tx_memory(job), job_rx_memory(job) };
+int run_open_memory(const struct job *job, const struct backend *backend, const struct memory_kind kinds[2],
+		    struct arena *ret) {
+	const struct queues queues = { .n = job->queue_pairs, .run = job_run(job) };
 	const uint64_t size = job_largest_size(job);
 	/* An echo needs a second place for the next message while it answers the first. */
-	const uint32_t window = r->backend->slots ? r->backend->slots(job) : MAX(job->outstanding, 2u);
+	const uint32_t window = backend->slots ? backend->slots(job) : MAX(job->outstanding, 2u);
 
-	int e = place_memory(place, 0, kinds, ELEMENTSOF(kinds));
-
-	if (e < 0)
-		return e;
-	return job->footprint ? arena_open_scattered(&r->arena, job->footprint, size, window, job->verify, kinds)
-			      : arena_open(&r->arena, size, window, job->verify, kinds);
+	return job->footprint
+		? arena_open_scattered(ret, job->footprint, size, window, &queues, job->verify, kinds)
+		: arena_open(ret, size, window, &queues, job->verify, kinds);
 }
 
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control) {
 	const struct job *job = arguments->job;
+	struct memory_kind kinds[] = { job_tx_memory(job), job_rx_memory(job) };
 	struct open_arguments a = *arguments;
 	struct place place;
 	int e;
@@ -89,7 +87,9 @@ int run_open(struct run *r, const struct open_arguments *arguments, struct contr
 		e = place_sit(&place, 0, 0);
 	if (e < 0)
 		return e;
-	e = open_memory(r, &place);
+	e = place_memory(&place, 0, kinds, ELEMENTSOF(kinds));
+	if (e == 0)
+		e = run_open_memory(job, r->backend, kinds, &r->arena);
 	if (e < 0)
 		return e;
 	r->placed = place_say(&place, 0, &r->arena);

@@ -148,6 +148,8 @@ struct run {
 
 /* run.c: life of a run */
 int run_open(struct run *r, const struct open_arguments *arguments, struct control *control);
+int run_open_memory(const struct job *job, const struct backend *backend, const struct memory_kind kinds[2],
+		    struct arena *ret);
 void run_close(struct run *r);
 void outcome_done(struct outcome *o);
 

@@ -11,9 +11,11 @@
 
 /*
  * What shared slots may take in all: half of a small level 2 cache (256 KiB on the oldest supported server cores),
- * so that a deep queue measures the path and not memory. perftest cycles through a page (4 KiB) for the same reason.
+ * so that a deep queue measures the path and not memory. Of more queue pairs each may take as much as one of
+ * perftest's: it cycles through a page, or has one message (its cycle_buffer, and BUFF_SIZE).
  */
 #define SHARED_BYTES (UINT64_C(128) * 1024)
+#define QUEUE_BYTES UINT64_C(4096)
 
 /*
  * GPUs map their memory in pages of 2 MiB for others (GPUDirect RDMA: 64 KiB);
@@ -191,47 +193,80 @@ static int map_halves(struct arena a, const struct memory_kind kinds[2], struct 
 	return 0;
 }
 
-int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
+static const struct queues one_queue = { .n = 1, .run = 1 };
+
+/* A table, since which queue pair a slot belongs to takes divisions. */
+static int offsets_open(struct arena *a, const struct queues *q, const struct places *p) {
+	if (q->n == 1)
+		return 0;
+	a->offsets = malloc(a->slots * sizeof(*a->offsets));
+	if (!a->offsets)
+		return failure(-ENOMEM, EXIT_HOST, "no memory for the places of %u messages", a->slots);
+	for (uint32_t slot = 0; slot < a->slots; slot++)
+		a->offsets[slot] = place_offset(p, slot / q->run % q->n,
+						slot / q->run / q->n * q->run + slot % q->run);
+	return 0;
+}
+
+/* Of each queue pair the largest power of two within the bound, so that a place is found by masking. */
+static void places_share(uint64_t stride, uint32_t slots, uint32_t queues, struct places *ret) {
+	const uint64_t most = MAX(SHARED_BYTES / queues, QUEUE_BYTES);
+
+	*ret = (struct places) { .n = 1, .factor = 1, .stride = stride };
+	while (ret->n * 2 * queues <= slots && ret->n * 2 * stride <= most)
+		ret->n *= 2;
+	ret->mask = ret->n - 1;
+	ret->region = ret->n * stride;
+}
+
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, const struct queues *queues, bool distinct,
 	       const struct memory_kind kinds[2]) {
+	const struct queues *q = queues ? queues : &one_queue;
 	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride;
-	uint32_t n = slots, mask = UINT32_MAX;
+	struct places p = { .factor = 1, .mask = UINT32_MAX };
+	uint32_t n = slots;
+	struct arena a;
+	int e;
 
 	/* Messages of different slots never share a cache line (64 bytes on x86-64, 128 fetched as a pair). */
 	stride = round_up(slot_bytes, 128);
 	if (!distinct) {
-		/* The largest power of two within the bound, so that a place is found by masking. */
-		for (n = 1; n * 2 <= slots && n * 2 * stride <= SHARED_BYTES; n *= 2)
-			;
-		mask = n - 1;
+		places_share(stride, slots, q->n, &p);
+		n = p.n * q->n;
 	}
 	if (stride > (SIZE_MAX - 2 * JOB_HUGE_1G) / 2 / n)
 		return failure(-ENOMEM, EXIT_HOST, "%u buffers of %llu bytes are more than this host can address; "
 			       "lower --size or --outstanding", n, (unsigned long long) slot_bytes);
-	return map_halves((struct arena) {
+	a = (struct arena) {
 		.length = 2 * round_up(stride * n, page), /* each half begins with a page */
 		.slot_bytes = slot_bytes,
 		.stride = stride,
 		.slots = slots,
 		.window = slots,
 		.distinct = n,
-		.factor = 1,
-		.mask = mask,
-	}, kinds, ret);
+		.factor = p.factor,
+		.mask = p.mask,
+	};
+	e = distinct ? 0 : offsets_open(&a, q, &p);
+	return e < 0 ? e : map_halves(a, kinds, ret);
 }
 
-int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window, bool distinct,
-			 const struct memory_kind kinds[2]) {
+int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window,
+			 const struct queues *queues, bool distinct, const struct memory_kind kinds[2]) {
+	const struct queues *q = queues ? queues : &one_queue;
 	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
 	struct places p;
+	struct arena a;
 	uint32_t slots;
+	int e;
 
-	places_scatter(bytes, slot_bytes, JOB_PIECES_MAX, &p);
-	if (distinct && p.n < window)
+	places_scatter(bytes / q->n, slot_bytes, JOB_PIECES_MAX / q->n, &p);
+	if (distinct && p.n < window / q->n)
 		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu with --verify has %u places of %llu bytes, and "
 			       "%u are needed; raise it, or lower --size or --outstanding", (unsigned long long) bytes,
-			       p.n, (unsigned long long) slot_bytes, window);
-	slots = MAX(p.n / window, 1u) * window;
-	return map_halves((struct arena) {
+			       p.n * q->n, (unsigned long long) slot_bytes, window);
+	slots = MAX(p.n / (window / q->n), 1u) * window;
+	a = (struct arena) {
 		.length = 2 * round_up(bytes, page),
 		.slot_bytes = slot_bytes,
 		.stride = p.stride,
@@ -240,7 +275,9 @@ int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes,
 		.distinct = distinct ? slots : 1,
 		.factor = p.factor,
 		.mask = p.mask,
-	}, kinds, ret);
+	};
+	e = offsets_open(&a, q, &p);
+	return e < 0 ? e : map_halves(a, kinds, ret);
 }
 
 int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind) {
@@ -274,12 +311,14 @@ int arena_open_bounce(struct arena *ret, const struct arena *of) {
 
 	memset(a.views, 0, sizeof(a.views));
 	a.n_regions = 2;
+	for (size_t i = 0; i < ELEMENTSOF(halves); i++)
+		a.regions[i] = (struct region) { .borrowed = true };
 	for (size_t i = 0; i < ELEMENTSOF(halves) && e == 0; i++) {
-		a.regions[i] = *halves[i];
-		a.regions[i].borrowed = true;
-		if (!halves[i]->gpu)
+		if (!halves[i]->gpu) {
+			a.regions[i] = *halves[i];
+			a.regions[i].borrowed = true;
 			continue;
-		a.regions[i] = (struct region) { .base = NULL };
+		}
 		e = open_view(&a.views[i], halves[i], of->length / 2);
 		if (e == 0)
 			a.regions[i] = (struct region) { .base = a.views[i].base, .length = a.views[i].length,
@@ -296,6 +335,8 @@ int arena_open_bounce(struct arena *ret, const struct arena *of) {
 }
 
 void arena_close(struct arena *arena) {
+	if (!arena->regions[0].borrowed)
+		free(arena->offsets);
 	for (size_t i = 0; i < ELEMENTSOF(arena->views); i++)
 		close_view(&arena->views[i]);
 	for (size_t i = 0; i < ELEMENTSOF(arena->regions); i++)

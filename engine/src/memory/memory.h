@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of one measurement: an arena with a transmit and a receive half, each of equal slots. Without verification
- * slots share memory, as perftest's do (its cycle buffer), so that a deep queue of large messages measures the network
- * and not the cache; with it every slot has memory of its own.
+ * the slots of a queue pair share a buffer, as perftest's do (its cycle buffer), so that a deep queue of large messages
+ * measures the network and not the cache; with it every slot has memory of its own.
  *
  * Either half may lie in a GPU. The host must not touch such memory: what --verify writes and reads goes through a view
  * of it in host memory, and is copied before a message leaves or after it came.
@@ -17,7 +17,12 @@ struct region {
 	uint8_t *base;          /* page aligned; an address of the GPU's where there is one */
 	size_t length;
 	struct gpu *gpu;        /* NULL: host memory */
-	bool borrowed;          /* of another arena, which closes it */
+	bool borrowed;          /* of another arena, which closes it, and has the offsets */
+};
+
+/* So many queue pairs use an arena in turn, each with a run of slots. The slots are a multiple of one turn. */
+struct queues {
+	uint32_t n, run;
 };
 
 struct arena {
@@ -30,6 +35,7 @@ struct arena {
 	uint32_t distinct;      /* with memory of their own, as far as anybody may rely on it */
 	/* slot * factor & mask is the place: a division would cost more than the rest of a null sample */
 	uint32_t factor, mask;
+	uint64_t *offsets;      /* of slots, where several queue pairs have a buffer each; NULL: by factor and mask */
 
 	struct region regions[2];       /* of the halves: one for both where both are of one kind, else tx's and rx's */
 	unsigned n_regions;
@@ -39,18 +45,18 @@ struct arena {
 };
 
 /*
- * Maps and touches. `kinds`: of transmit and of receive memory; NULL: host memory.
+ * Maps and touches. `queues`: NULL: one. `kinds`: of transmit and of receive memory; NULL: host memory.
  * -ENOMEM, or what opening a GPU says (said, EXIT_HOST).
  */
-int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, bool distinct,
+int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, const struct queues *queues, bool distinct,
 	       const struct memory_kind kinds[2]);
 
 /*
- * The same with --footprint: slots are scattered over halves of `bytes`, which hold at least one, and there are
- * as many as fit. -EINVAL (said): with `distinct` all of a window must fit.
+ * The same with --footprint: slots are scattered over halves of `bytes`, which hold at least one of each queue pair,
+ * and there are as many as fit. -EINVAL (said): with `distinct` all of a window must fit.
  */
-int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window, bool distinct,
-			 const struct memory_kind kinds[2]);
+int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window,
+			 const struct queues *queues, bool distinct, const struct memory_kind kinds[2]);
 
 /*
  * A buffer of one kind, of `bytes`, in which what is sent and what comes in lie at the same offsets (tx and rx
@@ -80,6 +86,8 @@ static inline uint64_t arena_takes(const struct arena *a) {
 
 /* Of a slot, from the beginning of its half. */
 static inline uint64_t arena_offset(const struct arena *a, uint32_t slot) {
+	if (unlikely(a->offsets != NULL))
+		return a->offsets[slot];
 	return (uint64_t) (slot * a->factor & a->mask) * a->stride;
 }
 
