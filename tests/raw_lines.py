@@ -354,7 +354,8 @@ def rested(walk: Walk) -> None:
     first = walk.ends[0]["counters"]["before"]
     begun = float(first["time_s"])
     for reading, early in zip(walk.idle().values(), (1.5, 0.5), strict=True):
-        reading |= first | {"time_s": f"{begun - early:.6f}"}
+        clock = _monotonic_ns(first) - int(early * 1e9)
+        reading |= first | {"time_s": f"{begun - early:.6f}", "monotonic_ns": clock}
 
 
 def counts(end: End, path: str, before: int, after: int) -> None:

@@ -82,12 +82,17 @@ def series(of: Layout, lines: Sequence[SampleLine]) -> list[Reading | None]:
             found.append(None)
             before = None
             continue
-        one = Reading(of, line.time_s, moment(line.time_s), line.values, line.number)
-        if step is not None and before is not None and before.number == line.number - 1:
+        at = moment(line.time_s)
+        one = Reading(of, line.time_s, at, line.values, line.number, line.monotonic_ns)
+        if step is not None and before is not None and _follows(before, line):
             one.since, one.step = before.time_s, step
         found.append(one)
         before = line
     return found
+
+
+def _follows(before: SampleLine, line: SampleLine) -> bool:
+    return before.number == line.number - 1 and before.monotonic_ns < line.monotonic_ns
 
 
 def _steps(of: Layout, texts: Sequence[str]) -> list[Moves | None]:

@@ -85,9 +85,12 @@ def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> s
 
 
 def _in_order(before: Reading, after: Reading) -> bool:
-    """By their numbers: a clock that is set back dates the later one earlier."""
+    """By their numbers, and by the clock that nobody sets: the wall may date the later earlier."""
     early, late = before.number, after.number
-    return early is not None and late is not None and early < late
+    if early is None or late is None or early >= late:
+        return False
+    begun, over = before.clock_ns, after.clock_ns
+    return begun is None or over is None or begun < over
 
 
 def _same_devices(before: Reading, after: Reading) -> bool:

@@ -14,7 +14,8 @@ import msgspec
 from perch.judge.counter_table import FLUSHED_OF, NO_CLASS, SENT, class_of
 from perch.judge.counters import difference, unflushed
 from perch.judge.readings import WORK
-from perch.model.moments import CLOSE_S
+from perch.model.figures import rounded
+from perch.model.moments import CLOSE_S, SLEW
 from perch.model.raw import Reading, Readings, Values
 
 #: In the place of a flow: the time in which an agent measures nothing, before its first one.
@@ -154,7 +155,7 @@ class Trail(msgspec.Struct):
         if _is_same(known, mark):
             return
         before, after = known.reading, mark.reading
-        if known.time_s < mark.time_s and after.steps_on(before) and after.step.is_work:
+        if after.steps_on(before) and after.step.is_work and not _untimely(known, mark):
             self.intervals += len(devices)
             return
         for device in devices:
@@ -165,7 +166,7 @@ class Trail(msgspec.Struct):
             return
         self.intervals += 1
         before, after = _counters(known, device), _counters(mark, device)
-        if before != after or known.time_s >= mark.time_s:
+        if before != after or _untimely(known, mark):
             self.steps += _steps(host, device, known, mark)
 
     def carried(self, host: str, devices: Iterable[str], *, hardware: bool) -> None:
@@ -213,6 +214,30 @@ def _time(mark: Mark) -> float:
     return mark.time_s
 
 
+def _untimely(earlier: Mark, later: Mark) -> str:
+    """Why a reading was not made after the one before it; "" where it was, as nearly all are.
+
+    The wall clock may have been set by CLOSE_S meanwhile, and have slewed. Nobody sets the
+    monotonic clock, which another agent may read after a boot: its readings begin at 1.
+    """
+    seconds = round(later.time_s - earlier.time_s, 6)
+    if seconds == 0:
+        return "were read at the same time"
+    if seconds < -CLOSE_S:
+        return "were read before"
+    before, after = earlier.reading, later.reading
+    if before.clock_ns is None or after.clock_ns is None:
+        return ""
+    if before.number is None or after.number is None or after.number <= before.number:
+        return ""
+    passed = (after.clock_ns - before.clock_ns) / 1e9
+    if passed <= 0:
+        return "were read before by the monotonic clock"
+    if abs(seconds - passed) > CLOSE_S + SLEW * passed:
+        return f"were read {rounded(passed)} s later by the monotonic clock"
+    return ""
+
+
 def _counters(mark: Mark, device: str) -> Values:
     return mark.reading.table(mark.reading.layout.devices[device])
 
@@ -238,8 +263,7 @@ def _steps(host: str, device: str, earlier: Mark, later: Mark) -> Iterable[Step]
     before, after = _counters(earlier, device), _counters(later, device)
     seconds = round(later.time_s - earlier.time_s, 6)
     where = host, device, earlier.flow, later.flow, seconds
-    if seconds == 0 or seconds < -CLOSE_S:
-        why = "were read at the same time" if seconds == 0 else "were read before"
+    if why := _untimely(earlier, later):
         yield Step(*where, NO_CLASS, "", None, None, why)
         return
     changed = [name for name, late in after.items() if before.get(name) != late]

@@ -115,6 +115,7 @@ class Reading(msgspec.Struct):
     time: float | None
     text: str | list[str]
     number: int | None = None
+    clock_ns: int | None = None
     since: str | None = None
     step: Moves = Moves((), (), is_work=True)
 

@@ -159,6 +159,32 @@ def test_a_reading_is_later_than_the_one_before_it(begin: float, why: str) -> No
     assert [step.why for step in trail.steps] == ([why] if why else [])
 
 
+def clocked(number: int, at: float, passed: float) -> Reading:
+    one = read_as(number, at, "eth1")
+    one.clock_ns = int(passed * 1e9)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("number", "passed", "why"),
+    [
+        (3, 110, ""),
+        (3, 111, ""),
+        (3, 111.1, "were read 11.1 s later by the monotonic clock"),
+        (3, 108.9, "were read 8.9 s later by the monotonic clock"),
+        (3, 100, "were read before by the monotonic clock"),
+        (1, 7, ""),  # of an agent that repeats flows after a boot
+    ],
+)
+def test_both_clocks_say_how_much_later_a_reading_is(number: int, passed: float, why: str) -> None:
+    """The wall clock may be set by a second in the ten seconds between two flows."""
+    rounds = [
+        End("a", "f", Readings(clocked(1, 9, 99), clocked(2, 10, 100), "", "")),
+        End("a", "g", Readings(clocked(number, 20, passed), clocked(number + 1, 21, 200), "", "")),
+    ]
+    assert [step.why for step in followed(*([one] for one in rounds)).steps] == [why][: bool(why)]
+
+
 # ---- the check -----------------------------------------------------------------------------------
 
 

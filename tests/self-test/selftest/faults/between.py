@@ -1,6 +1,6 @@
 """What devices counted between the flows, and readings of another time than their flow."""
 
-from selftest.edits import Change, ends, from_then_on, more, put
+from selftest.edits import Change, add, ends, from_then_on, more, put
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
 from selftest.files import Document
 
@@ -88,6 +88,28 @@ FAULTS = (
         "readings",
         "an interface that is gone from some flow on",
         gone,
+    ),
+    before_flow(
+        "between-boot",
+        INCONCLUSIVE,
+        "readings",
+        "readings from some flow on with the monotonic clock of another boot",
+        add(-(10**12), "monotonic_ns"),
+    ),
+    before_flow(
+        "between-apart",
+        INCONCLUSIVE,
+        "readings",
+        "readings an hour later by the monotonic clock than by the wall clock",
+        add(3600 * 10**9, "monotonic_ns"),
+    ),
+    fault(
+        "monotonic-within",
+        "fabric",
+        INCONCLUSIVE,
+        f"flow/{WRITES} coverage path/*",
+        "counters that were read after a flow before it, by the monotonic clock",
+        ends(WRITES, add(-(10**12), "counters.after.monotonic_ns")),
     ),
     fault(
         "fec",
