@@ -188,6 +188,33 @@ static void test_unknown_addresses_are_not_near(void **state) {
 	assert_non_null(strstr(failure_text(), "finds no AMD GPU on this host"));
 }
 
+static void drive(const char *address, const char *class, const char *vendor, const char *driver) {
+	shell("cd %s/sys/bus/pci/devices/%s && echo %s >class && echo %s >vendor && mkdir -p %s/sys/bus/pci/drivers/%s "
+	      "&& ln -s %s/sys/bus/pci/drivers/%s driver", root, address, class, vendor, root, driver, root, driver);
+}
+
+/* What the kernel shows, with no runtime: those that a driver for computing holds. */
+static void test_gpus_of_a_host_are_listed_the_nearest_first(void **state) {
+	static const char *const wanted[] = { "0000:1b:00.0", "0000:31:00.0", "0000:a1:00.0" };
+	struct gpu_found found[GPUS_MAX];
+
+	(void) state;
+	assert_int_equal(gpu_list(root, "mlx5_0", found), 0);
+	drive("0000:19:00.0", "0x020000", "0x15b3", "mlx5_core");
+	drive("0000:1a:00.0", "0x030200", "0x10de", "vfio-pci");
+	drive("0000:1b:00.0", "0x030200", "0x10de", "nvidia");
+	drive("0000:31:00.0", "0x120000", "0x1002", "amdgpu");
+	drive("0000:a1:00.0", "0x038000", "0x8086", "xe");
+	assert_int_equal(gpu_list(root, "mlx5_0", found), ELEMENTSOF(wanted));
+	for (size_t i = 0; i < ELEMENTSOF(wanted); i++)
+		assert_string_equal(found[i].address, wanted[i]);
+	assert_string_equal(found[0].kind, "cuda");
+	assert_string_equal(found[1].kind, "rocm");
+	assert_string_equal(found[2].kind, "ze");
+	assert_int_equal(gpu_list(root, "mlx5_2", found), ELEMENTSOF(wanted));
+	assert_string_equal(found[0].address, "0000:a1:00.0");
+}
+
 /* A number needs no runtime to be looked up, and host memory none at all. */
 static void test_other_memory_stays(void **state) {
 	const struct memory_kind kinds[] = { { .type = MEMORY_HOST }, { .type = MEMORY_CUDA, .ordinal = 9 } };
@@ -210,6 +237,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_setup(test_addresses, reset),
 		cmocka_unit_test_setup(test_unknown_addresses_are_not_near, reset),
 		cmocka_unit_test_setup(test_other_memory_stays, reset),
+		cmocka_unit_test_setup(test_gpus_of_a_host_are_listed_the_nearest_first, reset),
 	};
 
 	(void) argc;

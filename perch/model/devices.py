@@ -33,7 +33,8 @@ class Capabilities(msgspec.Struct, frozen=True):
 class Device(msgspec.Struct, frozen=True):
     """A port of a device over one backend. `remedy`: what to do before it can be used.
 
-    `default_route`: whether the host's default route leaves by its interface.
+    `default_route`: whether the host's default route leaves by its interface. `gpus`: of the host,
+    the nearest first, as cuda:0000:3b:00.0; None where the engine is too old to say.
     """
 
     backend: str
@@ -55,6 +56,7 @@ class Device(msgspec.Struct, frozen=True):
     driver: str | None = None
     gids: list[Gid] = []
     capabilities: Capabilities | None = None
+    gpus: list[str] | None = None
 
 
 class Machine(msgspec.Struct, frozen=True):

@@ -73,8 +73,8 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     `link_gbit_s`: the rate of each measured link that was bought. `traits`: of its fabric, lossless
     and adaptive_routing, where the inventory says so. `slowdown`: how much slower
     than a laptop it is. Of a host that was asked for its devices, `can`: what those that it named
-    can do, `left`: those on its fabric that `devices` has not, and why, and `drivers` of its
-    `devices`.
+    can do, `left`: those on its fabric that `devices` has not, and why, `drivers` of its `devices`,
+    and `gpus`: kinds of memory that its GPUs have (cuda, rocm, ze), None where it did not say.
     """
 
     name: str
@@ -94,3 +94,4 @@ class Host(msgspec.Struct, frozen=True, eq=False):
     can: dict[str, Capabilities] = {}
     left: dict[str, str] = {}
     drivers: frozenset[str] = frozenset()
+    gpus: frozenset[str] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from perch.model.devices import Capabilities
 from perch.model.suite import Host, SuiteTest
 from perch.model.text import names
-from perch.tools.command import count, in_gpu_memory
+from perch.tools.command import MAKERS, count, gpu_kinds, in_gpu_memory
 
 #: Devices that a reason names.
 NAMED = 3
@@ -37,6 +37,13 @@ def _needs(test: SuiteTest) -> Iterator[Need]:
         yield f"inline sends of {inline} B", lambda can: can.inline_bytes >= inline
     if in_gpu_memory(test.get):
         yield "dmabufs of GPU memory", lambda can: can.dmabuf or can.peer_memory
+
+
+def no_gpu(test: SuiteTest, host: Host) -> str | None:
+    """What a host lacks that was asked: a GPU for the test's memory, --bounce or not."""
+    has = host.gpus
+    lacks = [kind for kind in gpu_kinds(test.get) if has is not None and kind not in has]
+    return f"has no {MAKERS[lacks[0]]} GPU with a loaded driver" if lacks else None
 
 
 def without(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> dict[str, str]:

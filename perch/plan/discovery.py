@@ -252,12 +252,14 @@ def discovered(host: Host, found: Devices | None) -> Host:
     said = found.hosts.get(host.name, []) if found is not None else []
     can = {one.device: one.capabilities for one in said if one.capabilities is not None}
     used = {device["name"] for device in devices}
+    gpus = [one.gpus for one in said if one.gpus is not None]
     return msgspec.structs.replace(
         host,
         devices=devices,
         left=_left(host, devices, said),
         can=can,
         drivers=frozenset(one.driver for one in said if one.driver and one.device in used),
+        gpus=frozenset(gpu.split(":")[0] for one in gpus for gpu in one) if gpus else None,
     )
 
 

@@ -52,7 +52,7 @@ def _likeness(host: Host) -> Any:
         (device["name"], device.get("ib_port"), device.get("gid_index")) for device in host.devices
     )
     can = tuple(host.can.items())
-    return host.scope, host.fabric, host.slowdown, devices, can, host.drivers
+    return host.scope, host.fabric, host.slowdown, devices, can, host.drivers, host.gpus
 
 
 class Pairing(NamedTuple):
@@ -291,6 +291,8 @@ def _lacks(test: SuiteTest, command: Command, host: Host) -> str | None:
     lacking = command.lacks(test, host)
     if lacking is None and (command.by_rail(test) or test.kind == "transfer"):
         lacking = rails.lacking(test, host)
+    if lacking is None:
+        lacking = capable.no_gpu(test, host)
     if lacking is None and command.carrier(test) == "rdma":
         lacking = _cannot(test, command, host)
     return lacking

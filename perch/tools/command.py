@@ -11,8 +11,8 @@ from perch.model.plan import Expect
 from perch.model.record import Role
 from perch.model.suite import Carrier, Host, SuiteTest
 
-#: Kinds of memory that begin with these are a GPU's.
-GPUS = ("cuda", "rocm", "ze")
+#: Whose GPUs have a kind of memory.
+MAKERS = {"cuda": "NVIDIA", "rocm": "AMD", "ze": "Intel"}
 
 #: A word of a command, or words that are left out together where the ends of the flow lack what
 #: one of them names. A word may hold placeholders (perch/plan/template.py).
@@ -73,13 +73,18 @@ def numeral(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
+def gpu_kinds(param: Callable[[str], Any]) -> list[str]:
+    """Kinds of GPU memory (cuda, rocm, ze) that a test or flow names."""
+    words = [str(param(key)).split(":")[0] for key in ("memory", "tx_memory", "rx_memory")]
+    return [word for word in dict.fromkeys(words) if word in MAKERS]
+
+
 def in_gpu_memory(param: Callable[[str], Any]) -> bool:
     """Whether a device itself reaches GPU memory: --bounce copies through the host's memory.
 
     `param`: a parameter of the test, None where it has none.
     """
-    kinds = [str(param(key)) for key in ("memory", "tx_memory", "rx_memory")]
-    return not param("bounce") and any(kind.startswith(GPUS) for kind in kinds)
+    return not param("bounce") and bool(gpu_kinds(param))
 
 
 def count(test: SuiteTest, name: str, default: int | None = None) -> int | None:

@@ -5,6 +5,7 @@
 #include "backends/backend.h"
 #include "client.h"
 #include "host/device_facts.h"
+#include "memory/gpu.h"
 #include "base/message.h"
 #include "host/topology.h"
 
@@ -35,6 +36,17 @@ static json_t *rdma_json(const struct device_rdma *r) {
 			 text_or_null(r->driver), "gids", gids_json(r), "capabilities", can);
 }
 
+/* As --memory takes them, the nearest first. */
+static json_t *gpus_json(const char *device) {
+	struct gpu_found found[GPUS_MAX];
+	const size_t n = gpu_list("", device, found);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void) json_array_append_new(list, json_sprintf("%s:%s", found[i].kind, found[i].address));
+	return list;
+}
+
 static json_t *place_json(const struct device *d) {
 	char pci[PCI_ADDRESS_MAX], netdev[IF_NAMESIZE];
 	int node = device_node("/sys", d->name);
@@ -43,9 +55,9 @@ static json_t *place_json(const struct device *d) {
 	(void) snprintf(netdev, sizeof(netdev), "%s", d->netdev);
 	if (!netdev[0])
 		device_netdev("", d->name, netdev);
-	return json_pack("{s:o, s:o, s:o, s:o}", "netdev", text_or_null(netdev), "pci_address", text_or_null(pci),
-			 "numa_node", node >= 0 ? json_integer(node) : json_null(), "default_route",
-			 netdev[0] ? json_boolean(netdev_has_default_route("", netdev)) : json_null());
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "gpus", gpus_json(d->name), "netdev", text_or_null(netdev),
+			 "pci_address", text_or_null(pci), "numa_node", node >= 0 ? json_integer(node) : json_null(),
+			 "default_route", netdev[0] ? json_boolean(netdev_has_default_route("", netdev)) : json_null());
 }
 
 static int print_json(const struct device *d) {
@@ -73,6 +85,7 @@ static int print_json(const struct device *d) {
 static void print_rdma(const struct device *d) {
 	const struct device_rdma *r = d->rdma;
 	const struct device_capabilities *c = r->can;
+	struct gpu_found gpus[GPUS_MAX];
 	int node = device_node("/sys", d->name);
 
 	if (r->port)
@@ -88,6 +101,8 @@ static void print_rdma(const struct device *d) {
 		(void) printf("#      can do%s%s%s%s%s%s, inline up to %u B\n", c->rc ? " RC" : "", c->uc ? " UC" : "",
 			      c->ud ? " UD" : "", c->atomics ? " atomics" : "", c->srq ? " SRQ" : "",
 			      c->dmabuf ? " dmabuf" : "", c->inline_bytes);
+	if (gpu_list("", d->name, gpus) > 0)
+		(void) printf("#      nearest GPU %s:%s\n", gpus[0].kind, gpus[0].address);
 	for (size_t i = 0; i < r->n_gids; i++)
 		(void) printf("#      GID %d: %s, %s%s%s\n", r->gids[i].index, r->gids[i].gid, r->gids[i].type,
 			      r->gids[i].netdev[0] ? ", " : "", r->gids[i].netdev);

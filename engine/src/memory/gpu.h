@@ -95,6 +95,16 @@ int gpu_find(const struct memory_kind *kind, const struct gpu_seat *seat, struct
 /* The same, with a copied host's files at `root`; "": this host's. */
 int gpu_find_in(const char *root, const struct memory_kind *kind, const struct gpu_seat *seat, struct memory_kind *ret);
 
+/* A GPU of this host that has a driver, as the kernel shows it. */
+struct gpu_found {
+	const char *kind;               /* "cuda", "rocm", "ze" */
+	char address[PCI_ADDRESS_MAX];
+	unsigned nearness;              /* larger is nearer */
+};
+
+/* The GPUs of a host, the nearest to a device first. No runtime is asked. Their number. */
+size_t gpu_list(const char *root, const char *device, struct gpu_found ret[GPUS_MAX]);
+
 /* Opens the GPU that a kind of memory names by number. Negative: said. */
 int gpu_open(const struct memory_kind *kind, struct gpu **ret);
 

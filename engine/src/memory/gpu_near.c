@@ -4,6 +4,7 @@
  * first bridge, switch or root port that has both below it. The more of the device's way a GPU shares, the nearer it
  * is; where they share nothing, one on the device's NUMA node is.
  */
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -64,6 +65,74 @@ static unsigned nearness(const char *root, const char *nic, const char *gpu) {
 	if (!way[0] || !its[0])
 		return 0;
 	return 2 * shared_steps(way, its) + (node >= 0 && node == read_node(root, gpu));
+}
+
+static bool read_number(const char *root, const char *address, const char *name, unsigned *ret) {
+	char path[PATH_MAX];
+	bool good;
+	FILE *f;
+
+	(void) snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/%s", root, address, name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	good = fscanf(f, "%x", ret) == 1;
+	(void) fclose(f);
+	return good;
+}
+
+/* What a PCI function is as memory: "cuda", "rocm" or "ze"; NULL: no GPU, or its driver is not loaded. */
+static const char *kind_of(const char *root, const char *address) {
+	/* Display controllers and accelerators (PCI Code and ID Assignment Specification), by maker and driver. */
+	enum { CLASS_DISPLAY = 0x03, CLASS_ACCELERATOR = 0x12 };
+	static const struct {
+		unsigned vendor;
+		const char *driver, *kind;
+	} known[] = { { 0x10de, "nvidia", "cuda" }, { 0x1002, "amdgpu", "rocm" }, { 0x8086, "i915", "ze" },
+		      { 0x8086, "xe", "ze" } };
+	char path[PATH_MAX], target[PATH_MAX];
+	unsigned class, vendor;
+
+	if (!read_number(root, address, "class", &class) || !read_number(root, address, "vendor", &vendor) ||
+	    (class >> 16 != CLASS_DISPLAY && class >> 16 != CLASS_ACCELERATOR))
+		return NULL;
+	(void) snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/driver", root, address);
+	if (!realpath(path, target))
+		return NULL;
+	for (size_t i = 0; i < ELEMENTSOF(known); i++)
+		if (known[i].vendor == vendor && streq(strrchr(target, '/') + 1, known[i].driver))
+			return known[i].kind;
+	return NULL;
+}
+
+/* By nearness, then by address: glob() sorts them so. */
+static void add_sorted(struct gpu_found *list, size_t n, const struct gpu_found *found) {
+	for (; n > 0 && list[n - 1].nearness < found->nearness; n--)
+		list[n] = list[n - 1];
+	list[n] = *found;
+}
+
+size_t gpu_list(const char *root, const char *device, struct gpu_found ret[GPUS_MAX]) {
+	char path[PATH_MAX], nic[PCI_ADDRESS_MAX];
+	size_t n = 0;
+	glob_t all;
+
+	device_pci_address(root, device, nic);
+	(void) snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/*", root);
+	if (glob(path, 0, NULL, &all) != 0)
+		return 0;
+	for (size_t i = 0; i < all.gl_pathc && n < GPUS_MAX; i++) {
+		struct gpu_found one = { .kind = NULL };
+
+		if (pci_address_read(strrchr(all.gl_pathv[i], '/') + 1, one.address))
+			one.kind = kind_of(root, one.address);
+		if (!one.kind)
+			continue;
+		one.nearness = nearness(root, nic, one.address);
+		add_sorted(ret, n++, &one);
+	}
+	globfree(&all);
+	return n;
 }
 
 struct gpus {
