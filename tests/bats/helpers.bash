@@ -141,6 +141,21 @@ from perch.judge.jq_program import whole
 print(whole(sys.stdin.read()))' <<<"$1" >"$file" && echo "$file"
 }
 
+# keep NAME COMMAND...: for setup_file: a command that answers each line with a line, for all tests of the file: it starts, or compiles,
+# once. ask NAME < LINE prints an answer; end_kept, for teardown_file, ends them all.
+keep() {
+  local at=$BATS_FILE_TMPDIR/kept.$1
+  mkfifo "$at.in" "$at.out"
+  # open for both, it sees no end of the file between two tests
+  "${@:2}" <>"$at.in" 1<>"$at.out" 2>"$at.err" 3>&- &
+  echo "$!" >"$at.pid"
+}
+ask() {
+  local at=$BATS_FILE_TMPDIR/kept.$1
+  cat >"$at.line" && timeout 60 cp "$at.line" "$at.in" && timeout 60 head -n 1 <>"$at.out" || fail "no answer of $1: $(<"$at.err")"
+}
+end_kept() { cat "$BATS_FILE_TMPDIR"/kept.*.pid | xargs kill; }
+
 # run_apart EXIT COMMAND...: like run_expecting, with standard error apart, in $stderr
 run_apart() {
   local expected=$1

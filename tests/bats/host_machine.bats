@@ -10,31 +10,42 @@ WANTED='{"hugepages_2m": 4096, "governor": "performance", "energy_preference": "
   "iommu": "passthrough", "sysctls": {"net.core.rmem_max": 268435456, "net.ipv4.tcp_rmem": "4096 87380 134217728"}, "clock_skew_s": 1}'
 HOST='{"name": "a", "fabric": "roce", "scope": "hardware", "devices": [{"name": "mlx5_0"}], "ports": [18600, 5201]}'
 
+# shellcheck disable=SC2016  # jq's own variables
+setup_file() {
+  keep findings jq -c --unbuffered -f "$(rules 'import "hosts/machine" as m;
+    map(.host as $host | .findings = [.doc | m::findings($host)] | del(.doc, .host))')"
+}
+teardown_file() { end_kept; }
 setup() { common_setup; }
 teardown() { common_teardown; }
 
 # judge FILE [JQ-OF-THE-DOCUMENT [JQ-OF-THE-HOST]]: its findings, in findings.json
 judge() {
-  jq --argjson host "$HOST" --argjson wanted "$WANTED" -f "$(rules 'import "hosts/machine" as m;
-    ($host + {$wanted} | '"${3:-.}"') as $host | '"${2:-.}"' | [m::findings($host)]')" "$1" >findings.json
+  jq -c --argjson host "$HOST" --argjson wanted "$WANTED" "(\$host + {\$wanted} | ${3:-.}) as \$host | ${2:-.} | [{doc: ., \$host}]" "$1" >asked.json
+  ask findings <asked.json >answer.json
+  jq '.[0].findings' answer.json >findings.json
 }
 
 status_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .status] | unique | join("+")' findings.json; }
 found_of() { jq -r --arg id "machine-$1" '[.[] | select(.id == $id) | .found] | first' findings.json; }
 
-# cases FILE: lines "ID = STATUS = JQ-EDIT", each of them: with that edit alone the finding has that status. One jq for all, as
-# it takes long to compile its modules.
+# cases FILE: lines "ID = STATUS = JQ-EDIT", each of them: with that edit alone the finding has that status.
 cases() {
   local id status edit
   {
-    printf 'import "hosts/machine" as m; . as $doc | ($host + {$wanted}) as $host
-      | def is($id; $status; $edit): [m::findings($host) | select(.id == "machine-" + $id) | .status] | unique | join("+")
-          | select(. != $status) | "\($edit): \($id) is \(.), not \($status)"; empty'
+    printf '. as $doc | ($host + {$wanted}) as $host | [empty'
     while IFS='=' read -r id status edit; do
-      [ -z "$id" ] || printf ',\n($doc | (%s) | is("%s"; "%s"; %s))' "$edit" "${id// /}" "${status// /}" "$(jq -n --arg e "$edit" '$e')"
+      [ -z "$id" ] || printf ',\n($doc | (%s) | {id: "%s", status: "%s", edit: %s, doc: ., $host})' "$edit" "${id// /}" "${status// /}" \
+        "$(jq -n --arg e "$edit" '$e')"
     done
+    printf ']'
   } >cases.jq
-  run jq -r --argjson host "$HOST" --argjson wanted "$WANTED" -f "$(rules "$(<cases.jq)")" "$1"
+  jq -c --argjson host "$HOST" --argjson wanted "$WANTED" -f cases.jq "$1" >asked.json
+  ask findings <asked.json >answers.json
+  assert_json answers.json "length == $(grep -c '{id: "' cases.jq)"
+  run jq -r '.[] | .id as $id | .status as $status | .edit as $edit
+    | [.findings[] | select(.id == "machine-" + $id) | .status] | unique | join("+")
+    | select(. != $status) | "\($edit): \($id) is \(.), not \($status)"' answers.json
   assert_success
   assert_output ""
 }
