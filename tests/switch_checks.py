@@ -1,6 +1,6 @@
 """Adds to switches as reports/jq judged them the checks that a verdict makes of their findings.
 
-Reads {switch, rows, findings}, or an array of them, and prints the same with `checks`.
+Reads lines, each an array of {switch, rows, findings}, and prints the same with `checks`.
 """
 
 import json
@@ -44,5 +44,5 @@ def judged(one: dict[str, Any]) -> dict[str, Any]:
     return one | {"checks": msgspec.to_builtins(list(switches(view)))}
 
 
-given = json.load(sys.stdin)
-json.dump([judged(one) for one in given] if isinstance(given, list) else judged(given), sys.stdout)
+for line in sys.stdin:
+    print(json.dumps([judged(one) for one in json.loads(line)]), flush=True)

@@ -6,6 +6,19 @@ load helpers
 
 READING=$TOP/tests/fixtures/switches/reading
 
+# The rows and findings of a switch, for each reading after a run. Two hosts; the plan says {provider, scope: hardware, ports: {},
+# priorities: [3]}, and more.
+# shellcheck disable=SC2016  # jq's own variables
+setup_file() {
+  keep findings jq -c --unbuffered -f "$(rules 'import "switches/readings" as s; import "switches/checks" as c;
+    [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
+      {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
+    | ({provider, scope: "hardware", ports: {}, priorities: [3]} + .plan) as $plan | .before as $before
+    | [.after[] as $after | s::judged("r"; "leaf1"; $plan; $hosts; $before; $after)
+        | {switch: ., rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]}]')"
+  keep checks "$TOP/.venv/bin/python" "$TOP/tests/switch_checks.py"
+}
+teardown_file() { end_kept; }
 setup() { common_setup; }
 teardown() { common_teardown; }
 
@@ -16,31 +29,28 @@ reading_of() {
   cat "$file"
 }
 
-# The rows and checks of one switch. Two hosts; the plan says {provider, scope: hardware, ports: {}, priorities: [3]}, and more.
-# shellcheck disable=SC2016  # jq's own variables
-JUDGED='import "switches/readings" as s; import "switches/checks" as c;
-  [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
-    {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
-  | def judged($before; $after): s::judged("r"; "leaf1"; {provider: $provider, scope: "hardware", ports: {}, priorities: [3]} + $plan; $hosts; $before; $after)
-      | {switch: ., rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]};'
-
-judge_switch() {
-  jq -n -L "$TOP/reports/jq" --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" "$JUDGED $3" |
-    "$TOP/.venv/bin/python" "$TOP/tests/switch_checks.py" >out.json
+# judged PROVIDER PLAN: of before.json and after.json, which holds one reading or more, with the checks, in answers.json
+judged() {
+  jq -nc --slurpfile before before.json --slurpfile after after.json --arg provider "$1" --argjson plan "$2" \
+    '{$provider, $plan, before: $before[0], $after}' >asked.json
+  ask findings <asked.json >found.json
+  ask checks <found.json >answers.json
 }
 
 # switches VARIANT [BEFORE [AFTER [PLAN]]]: out.json; filters change the readings first, and PLAN is laid over the plan's
 switches() {
   reading_of "$1" before | jq -c "${2:-.}" >before.json
   reading_of "$1" after | jq -c "${3:-.}" >after.json
-  judge_switch "${1%%-*}" "${4:-"{}"}" 'judged($before[0]; $after[0])'
+  judged "${1%%-*}" "${4:-"{}"}"
+  jq '.[0]' answers.json >out.json
 }
 
 # each_after VARIANT FILTERS PLAN: out.json, an array with one switch for each filter, which changes the reading after the run
 each_after() {
   reading_of "$1" before >before.json
   reading_of "$1" after | jq -c "$2" >after.json
-  judge_switch "$1" "$3" '[judged($before[0]; $after[])]'
+  judged "$1" "$3"
+  cp answers.json out.json
 }
 
 # assert_check ID STATUS [TEXT]: of out.json; TEXT is a part of what was measured
