@@ -152,7 +152,8 @@ keep() {
 }
 ask() {
   local at=$BATS_FILE_TMPDIR/kept.$1
-  cat >"$at.line" && timeout 60 cp "$at.line" "$at.in" && timeout 60 head -n 1 <>"$at.out" || fail "no answer of $1: $(<"$at.err")"
+  cat >"$at.line"
+  { timeout 60 cp "$at.line" "$at.in" && timeout 60 head -n 1 <>"$at.out"; } || fail "no answer of $1: $(<"$at.err")"
 }
 end_kept() { cat "$BATS_FILE_TMPDIR"/kept.*.pid | xargs kill; }
 
