@@ -1,4 +1,4 @@
-"""Did a tool say anything on standard error, although it exited 0?"""
+"""Did an end of a flow complain, although its client exited 0?"""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from perch.model.verdict import Check
     family="said",
     order=98,
     criterion="evidence",
-    source=design("words of a tool on standard error are shown"),
+    source=design("words of a tool on standard error, and of its agent, are shown"),
 )
 def said(run: RunView) -> Iterator[Check]:
-    """Words that no tool says of a measurement that went well; their figures count all the same."""
+    """Words that are of no measurement that went well; its figures count all the same."""
     if run.seen.is_empty():
         return
     found = run.seen.filter(pl.col("said").is_not_null())
@@ -26,11 +26,11 @@ def said(run: RunView) -> Iterator[Check]:
     words = found.row(0, named=True)
     yield Check(
         id="said",
-        title="Tools that exited 0 wrote nothing to standard error",
-        fault="Tools that exited 0 wrote to standard error",
+        title="Flows whose client exited 0 left no complaint",
+        fault="Flows whose client exited 0 left complaints",
         status="advisory",
         measured=f"{plural(found.height, 'flow')}, such as {words['flow']}: {words['said']}",
         evidence=first(found["flow"]),
-        remedy="read the client's stderr of these flows: their figures may be of a measurement "
-        "that did not go as planned",
+        remedy="read stderr and message of both ends: their figures may be of a measurement that "
+        "did not go as planned",
     )

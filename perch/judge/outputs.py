@@ -16,6 +16,10 @@ class UnusableError(Exception):
     """A host's flows.jsonl that is of no known host, run or format; the message says why."""
 
 
+#: What agents keep of standard error at least, of one that they cut (perch.agent.children).
+STDERR_BYTES = 64 * 1024
+
+
 class Outputs:
     """Reads the outputs of some flows. `parts`: where their lines lie, by a walk's folder."""
 
@@ -26,16 +30,16 @@ class Outputs:
         self._read: dict[str, Lines | None] = {}
 
     def of(self, flow: Flow) -> FlowFiles:
-        """Raises TooLargeError where an output was cut, UnusableError of files without a run."""
+        """Raises TooLargeError of an output that is not whole, UnusableError of no known run."""
         raw = FlowFiles(None, None, b"", b"")
         client = self._lines(flow.client, retry=flow.retry)
         if client and (line := client.of(flow.id, "client")):
             raw.client = client.end(line)
-            raw.stdout, raw.stderr = _stdout(line), line.stderr.encode()
+            raw.stdout, raw.stderr = _stdout(line), _stderr(line)
         server = self._lines(flow.server, retry=flow.retry)
         if server and (line := server.of(flow.id, "server")):
             raw.server = server.end(line)
-            raw.server_stdout, raw.server_stderr = _stdout(line), line.stderr.encode()
+            raw.server_stdout, raw.server_stderr = _stdout(line), _stderr(line)
         return raw
 
     def _lines(self, host: str, *, retry: bool) -> Lines | None:
@@ -57,3 +61,13 @@ def _stdout(line: FlowLine) -> bytes:
     if written is not None:
         raise TooLargeError(f"{line.role}'s stdout has {written} bytes, of which 1 MiB were kept")
     return line.stdout.encode()
+
+
+def _stderr(line: FlowLine) -> bytes:
+    """Raises TooLargeError of one that lacks what its agent had kept."""
+    kept, written = line.stderr.encode(), line.stderr_bytes
+    if written is not None and len(kept) < STDERR_BYTES:
+        raise TooLargeError(
+            f"{line.role}'s stderr has {written} bytes, of which only {len(kept)} are there"
+        )
+    return kept

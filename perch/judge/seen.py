@@ -34,8 +34,8 @@ class Seen(NamedTuple):
 
     `..._ns`: by the monotonic clock of the host's boot.
 
-    `said`: the last words on standard error of a client that exited 0, which no tool says of a
-    measurement that went well.
+    `said`: last words of a client that exited 0, or of its server, which neither tool nor agent
+    has for a measurement that went well.
     """
 
     flow: str
@@ -74,7 +74,16 @@ def _counted(end: End | None) -> tuple[int | None, int | None]:
 def _said(raw: FlowFiles) -> str | None:
     if raw.client is None or raw.client.exit != 0:
         return None
-    return _unusual(raw.stderr)
+    return _unusual(raw.stderr) or _served(raw)
+
+
+def _served(raw: FlowFiles) -> str | None:
+    """A server that its agent ended may have said that."""
+    server = raw.server
+    if server is None or server.state != "done":
+        return None
+    words = server.message or (None if server.signal else _unusual(raw.server_stderr))
+    return f"server: {words}" if words else None
 
 
 @lru_cache(maxsize=256)  # most ends say the same, or nothing

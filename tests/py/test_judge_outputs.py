@@ -81,6 +81,33 @@ def test_an_output_that_was_cut_is_an_error_that_names_it(run: Run) -> None:
     )
 
 
+def test_a_standard_error_that_lacks_what_was_kept_is_an_error(run: Run) -> None:
+    kept = put("stderr_bytes", 10**6), put("stderr", "perch: fine\n" * 5462)
+    run.flow("tcp-latency").edit(*kept)
+    assert run.judge().verdict == "PASS"
+    run.flow("tcp-latency").edit(kept[0], put("stderr", "perch: fine\n" * 5461))
+    (first, *_) = run.judge().coverage.missing
+    assert first.message == "client's stderr has 1000000 bytes, of which only 65532 are there"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([put("message", "its end was not seen")], "server: its end was not seen"),
+        ([put("stderr", "WARNING: odd\n")], "server: WARNING: odd"),
+        ([put("stderr", "WARNING: odd\n"), put("signal", "TERM"), put("exit", 143)], None),
+    ],
+)
+def test_what_a_server_complained_of_is_a_warning(
+    run: Run, changes: list[Change], said: str | None
+) -> None:
+    run.flow("iperf", "server").edit(*changes)
+    verdict = run.judge()
+    found = [str(one.measured) for one in verdict.checks if one.id == "said"]
+    assert verdict.verdict == "PASS"
+    assert found == ([f"1 flow, such as iperf/alpha/beta/0/1: {said}"] if said else [])
+
+
 def test_an_output_of_another_backend_is_inconclusive(run: Run) -> None:
     run.flow("tcp-latency").write(run.flow("ofi-latency").read())
     assert flow_status(run, "tcp-latency") == "inconclusive"

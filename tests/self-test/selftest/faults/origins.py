@@ -129,6 +129,22 @@ FAULTS = (
         output(LATENCY, lambda _: "WARNING: something is wrong\n", name="stderr"),
     ),
     fault(
+        "said-by-server",
+        "loopback",
+        PASS,
+        "said",
+        "a server whose line has a message, although nothing went wrong",
+        ends(LATENCY, put("message", "the end was not seen here"), role="server"),
+    ),
+    fault(
+        "stderr-shortened",
+        "loopback",
+        INCONCLUSIVE,
+        f"{OF_LATENCY} coverage",
+        "a standard error of a million bytes of which ten are there",
+        ends(LATENCY, put("stderr_bytes", 10**6), put("stderr", "perch: ok\n")),
+    ),
+    fault(
         "other-server",
         "loopback",
         INCONCLUSIVE,
