@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from perch.agent.clock import Clock, seconds_text
 from perch.agent.devices import Devices, first_line
+from perch.agent.kernel_files import FILES, WITHIN_S
 from perch.plan.counted import table
 
 #: Seconds for which a reading is of this moment. The judge takes a flow's first one from a second
@@ -141,10 +142,15 @@ class Counters:
         found: dict[str, dict[str, Values]] = {
             of: {key: {} for key in self._keys(of)} for of in ("host", "netdev", "rdma", "cxi")
         }
+        texts = iter(FILES.texts([file for source in self._sources for file in source.files]))
         for source in self._sources:
             values = found[source.of][source.key]
-            for name, value in (await self._values(source)).items():
-                values.setdefault(name, value)
+            said = await self._said(source.command) if source.command else ""
+            spoken = [_spoken(said, source.entry)]
+            spoken += [_parse(next(texts) or "", source.entry, file) for file in source.files]
+            for one in spoken:
+                for name, value in one.items():
+                    values.setdefault(name, value)
         line = {
             "time_s": seconds_text(wall),
             "monotonic_ns": now,
@@ -170,18 +176,15 @@ class Counters:
             },
         }
 
-    async def _values(self, source: _Source) -> Values:
-        values: Values = {}
-        if source.command:
-            values.update(_spoken(await self._answers.answer(source.command, 2.0), source.entry))
-        for file in source.files:
-            try:
-                text = file.read_text(errors="replace")
-            except OSError:
-                continue  # a driver may answer with an error
-            for name, value in _parse(text, source.entry, file).items():
-                values.setdefault(name, value)
-        return values
+    async def _said(self, command: list[str]) -> str:
+        """A command that once hung is asked no more: the kernel may hold it for ever."""
+        if " ".join(command) in FILES.left:
+            return ""
+        began = self._clock.monotonic()
+        said = await self._answers.answer(command, WITHIN_S)
+        if not said and self._clock.monotonic() - began >= WITHIN_S:
+            FILES.leave_command(command, WITHIN_S)
+        return said
 
 
 class Writes(Protocol):

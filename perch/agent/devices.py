@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perch.agent.children import Children, end
+from perch.agent.kernel_files import FILES
 
 #: Seconds for the routes to all peers; a thousand take 12 ms.
 ROUTES_WITHIN = 5.0
@@ -30,11 +31,8 @@ class Devices(NamedTuple):
 
 
 def first_line(path: Path) -> str:
-    """Empty where it is not there, or where the driver answers with an error."""
-    try:
-        return path.read_text(errors="replace").partition("\n")[0]
-    except OSError:
-        return ""
+    """Empty where it is not there, or where the driver answers with an error, or not."""
+    return (FILES.text(path) or "").partition("\n")[0]
 
 
 def _names(folder: Path) -> list[str]:
