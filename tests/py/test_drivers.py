@@ -303,6 +303,15 @@ def test_what_ethtool_says_of_the_link_is_read(host: Host) -> None:
     assert read == host.ethtool.keys() - {"rx_err_lane_0_phy", "rx_packets_phy"}
 
 
+@pytest.mark.parametrize("file", ["mlx5-ethtool", "ice-ethtool"])
+@pytest.mark.parametrize("card", ["mlx5"])
+def test_what_ethtool_counts_as_trouble_is_read(file: str, host: Host) -> None:
+    host.ethtool = said(file)
+    trouble = {name for name in host.ethtool if class_of(name) != "-"}
+    assert trouble - host.read()["netdev"][NETDEV].keys() == set()
+    assert {"rx_in_range_len_errors_phy", "rx_crc_errors.nic"} & trouble
+
+
 @pytest.mark.parametrize("card", ["bnxt_re", "bnxt_re, renamed"])
 def test_what_goes_up_and_down_is_no_counter(host: Host) -> None:
     """Queue pairs in use are fewer after a flow, and no counter went back."""
