@@ -14,11 +14,10 @@ import zlib
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail
-from ansible.utils.display import Display
 
 # Ansible itself imports plugin_utils only from an installed collection
 sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
-from perch_action import PerchAction
+from perch_action import PerchAction, told
 
 DOCUMENTATION = r"""
 module: perch_engine
@@ -100,7 +99,7 @@ class ActionModule(PerchAction):
         reasons = [*compared["reasons"], *options["reasons"]]
         if not reasons:
             return {"changed": False}
-        Display().display(
+        told(
             f"{task_vars['inventory_hostname']}: perch {version} is built for "
             f"{options['prefix']}/bin/perch: {'; '.join(reasons)}."
         )

@@ -14,11 +14,10 @@ import time
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.utils.display import Display
 
 # Ansible itself imports plugin_utils only from an installed collection
 sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
-from perch_action import PerchAction
+from perch_action import PerchAction, told
 
 DOCUMENTATION = r"""
 module: perch_soak_wait
@@ -153,7 +152,7 @@ class ActionModule(PerchAction):
         }
 
     def _say(self, text: str) -> None:
-        Display().display(f"[{self._host}] {text}")
+        told(f"[{self._host}] {text}")
 
     def _wait(self) -> dict:
         options = self._options

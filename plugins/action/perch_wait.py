@@ -15,11 +15,10 @@ import time
 from pathlib import Path
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
-from ansible.utils.display import Display
 
 # Ansible itself imports plugin_utils only from an installed collection
 sys.path.append(str(Path(__file__).parents[1] / "plugin_utils"))
-from perch_action import PerchAction
+from perch_action import PerchAction, told
 
 DOCUMENTATION = r"""
 module: perch_wait
@@ -141,9 +140,8 @@ class ActionModule(PerchAction):
             except ValueError:
                 continue  # a line of a terminal's making, not of the agent's
             if event["event"] == "start" and event["role"] == "client":
-                Display().display(
-                    progress_line(event, self._left(event["remaining_s"], time.monotonic()))
-                )
+                left = self._left(event["remaining_s"], time.monotonic())
+                told(progress_line(event, left))
         return len(whole.encode())
 
     def _left(self, planned: float, now: float) -> float:

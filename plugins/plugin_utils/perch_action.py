@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from ansible.errors import AnsibleAction
 from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
 
 SHOWN = 5  # hosts that a message names before it only counts them
 
@@ -26,6 +27,11 @@ def named(hosts: list[str]) -> str:
     """'a, b, c, d, e and 12 more'"""
     more = f" and {len(hosts) - SHOWN} more" if len(hosts) > SHOWN else ""
     return ", ".join(hosts[:SHOWN]) + more
+
+
+def told(line: str) -> None:
+    """Shows progress at once, on standard error: Ansible keeps standard output back in a pipe."""
+    Display().display(line, stderr=True)
 
 
 def refusal(text: str, errors: Iterable[str], short: str) -> AnsibleAction:
