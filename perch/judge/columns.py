@@ -26,7 +26,9 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Literal, Union
 
 import msgspec
@@ -43,6 +45,9 @@ WHOLE_INTERVAL = 0.9
 
 #: Objects of which each stands in so many records make their columns by themselves.
 FEW = 8
+
+#: Columns that are read together.
+AT_ONCE = 8
 
 #: The host's own count of TCP segments that were sent again, beside what a tool reports.
 HOST_RETRANSMISSIONS = "TcpRetransSegs"
@@ -260,6 +265,31 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
         )
         .with_columns(**ceilings())
     )[list(COLUMNS)]
+
+
+def read(paths: Sequence[Path]) -> pl.DataFrame:
+    """The parts of a run, each in an Arrow IPC file, as one frame; each has the column `flow`.
+
+    A few columns are read at a time: parts that are joined are there twice until all are.
+    """
+    held = [pl.read_ipc_schema(path) for path in paths]
+    names = iter({name: None for of_part in held for name in of_part if name != "flow"})
+    whole = pl.concat([pl.read_ipc(path, columns=["flow"]) for path in paths], rechunk=True)
+    while some := list(islice(names, AT_ONCE)):
+        parts = (
+            pl.read_ipc(path, columns=["flow", *(name for name in some if name in of_part)])
+            for path, of_part in zip(paths, held, strict=True)
+        )
+        found = pl.concat(parts, how="diagonal", rechunk=True).drop("flow")
+        whole = whole.with_columns(_once(column) for column in found)
+    return whole
+
+
+def _once(column: pl.Series) -> pl.Series | pl.Expr:
+    """A column with one value, as many have one in all records: it stands for all rows."""
+    if isinstance(column.dtype, pl.List) or column.null_count() or column.min() != column.max():
+        return column
+    return pl.lit(column[0], dtype=column.dtype).alias(column.name)
 
 
 def frame(records: Sequence[Record]) -> pl.DataFrame:

@@ -153,7 +153,7 @@ def _read_records(
         [work.parts / f"{n}.{name}" for n in range(len(pieces.rounds))]
         for name in ("columns", "seen", "others")
     )
-    joined = columns.joined(list(map(pl.read_ipc, records)))
+    joined = columns.joined([columns.read(records)])
     return _Read(joined, pl.concat(map(pl.read_ipc, rows)), trail, others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -51,6 +52,19 @@ def test_parts_join_in_order_with_columns_that_only_one_of_them_has() -> None:
     joined = columns.joined([columns.part(ones[:1]), columns.part(ones[1:])])
     assert joined.equals(columns.frame(ones))
     assert joined["row"].to_list() == [0, 1, 2]
+
+
+def test_parts_in_files_are_one_frame_as_their_records_are(tmp_path: Path) -> None:
+    more: list[dict[str, Any]] = [
+        {"latency_us": {"p50": 1}}, {"op": "send"}, {"events": {"reset": ["errors"]}},
+    ]  # fmt: skip
+    ones = [record(f"t/a/b/0/{n}", **one) for n, one in enumerate(more, 1)]
+    paths = [tmp_path / "0.columns", tmp_path / "1.columns"]
+    for path, part in zip(paths, (ones[:1], ones[1:]), strict=True):
+        columns.part(part).write_ipc(path)
+    found = columns.joined([columns.read(paths)])
+    assert found.equals(columns.frame(ones))
+    assert found.schema == pl.Schema(columns.COLUMNS)
 
 
 def test_events_have_columns_by_class() -> None:
