@@ -119,7 +119,8 @@ def _judged(root: Path) -> tuple[Run, list[str]]:
 def command(args: argparse.Namespace) -> int:
     """Judges, and writes the report."""
     root = existing(args.run)
-    from perch.run import judging
+    with derived.loading(root):
+        from perch.run import judging
 
     derived.remove(root, *derived.DERIVED)
     run, faults = _judged(root)

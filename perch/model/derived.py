@@ -6,9 +6,11 @@ A report must not stay beside a newer verdict: it would say PASS after FAIL.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-VERDICT = "verdict.json"
+VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
 MARKDOWN, PAGE = "report.md", "report.html"
 JUNIT, PROM = "junit.xml", "perch.prom"
 CHARTS = "charts"
@@ -16,6 +18,9 @@ CHARTS = "charts"
 #: A copy of records.jsonl. It holds no mark, as it is made and removed with the records themselves;
 #: its bytes may differ with the version of polars, so no bundle has it and nothing is compared.
 PARQUET = "records.parquet"
+
+#: What the judge writes.
+JUDGED = (VERDICT, RECORDS, PARQUET, INTERVALS)
 
 #: Each of them holds the mark of its verdict.
 DERIVED = (MARKDOWN, PAGE, JUNIT, PROM)
@@ -41,3 +46,19 @@ def remove(root: Path, *names: str) -> None:
     charts = (root / CHARTS).glob("*.svg") if MARKDOWN in names else ()
     for path in [*(root / name for name in names), *charts]:
         path.unlink(missing_ok=True)
+
+
+@contextmanager
+def loading(root: Path) -> Iterator[None]:
+    """While the judge is imported: where it refuses Perch's own files, no earlier verdict stays.
+
+    Where a package is missing it does: `setup/setup verify` installs no judge, and the runs that it
+    is used on are whole.
+    """
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise
+    except Exception:
+        remove(root, *JUDGED, *DERIVED)
+        raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from perch.model import derived
 from perch.model.folder import existing
 from perch.model.text import clean
 
@@ -26,9 +27,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(args: argparse.Namespace) -> int:
     """Judges the run and returns its verdict's exit code."""
-    from perch.run import judging
-
     root = existing(args.run)
+    with derived.loading(root):
+        from perch.run import judging
+
     verdict, fault = judging.judge(root)
     if fault is not None:
         print(f"perchctl judge: {root}: {clean(str(fault))}", file=sys.stderr)

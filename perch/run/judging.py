@@ -44,7 +44,7 @@ from perch.soak.told import Soak
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-VERDICT, RECORDS, INTERVALS = "verdict.json", "records.jsonl", "intervals.jsonl"
+VERDICT, RECORDS, INTERVALS = derived.VERDICT, derived.RECORDS, derived.INTERVALS
 PARQUET = derived.PARQUET
 
 
@@ -285,7 +285,7 @@ def _outputs(root: Path) -> Iterator[Path]:
         ) from None
     state = f"its {VERDICT} stays as it was"
     try:
-        for name in (VERDICT, RECORDS, PARQUET, INTERVALS):
+        for name in derived.JUDGED:
             (root / name).unlink(missing_ok=True)
             state = "it has no verdict"
         yield work

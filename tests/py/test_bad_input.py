@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -312,18 +313,23 @@ def test_a_bundle_of_an_earlier_perch(run: Run, perchctl: Perchctl, tmp_path: Pa
 # ---- Perch's own files ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("verb", ["judge", "report"])
 @pytest.mark.parametrize(
     ("room", "name", "kind"), [("tools", "iperf", "tool"), ("checks", "ceiling", "check")]
 )
-def test_a_duplicate_tool_or_check(
-    run: Run, tmp_path: Path, room: str, name: str, kind: str
+def test_a_duplicate_tool_or_check_leaves_no_earlier_pass(
+    run: Run, tmp_path: Path, room: str, name: str, kind: str, verb: str
 ) -> None:
+    assert run.judge().verdict == "PASS"
+    verdict = run.root / "verdict.json"
+    for drawn in ("report.md", "perch.prom"):
+        (run.root / drawn).write_bytes(hashlib.sha256(verdict.read_bytes()).hexdigest().encode())
     shutil.copytree(TOP / "perch", tmp_path / "perch", ignore=shutil.ignore_patterns("__pyc*"))
     (tmp_path / "reports").symlink_to(TOP / "reports")
     source = tmp_path / f"perch/{room}/{name}.py"
     shutil.copy(source, source.with_name(f"z{name}.py"))
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "perch", "judge", run.root],
+        [sys.executable, "-P", "-m", "perch", verb, run.root],
         env=os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
@@ -334,5 +340,5 @@ def test_a_duplicate_tool_or_check(
         Ended(done.returncode, done.stdout, done.stderr), 3,
         f"{other}: {kind} '{name}' is defined twice; the other is in {source}; rename one of them",
     )  # fmt: skip
-    verdict = run.root / "verdict.json"
+    assert not (run.root / "perch.prom").exists()
     assert not verdict.exists() or json.loads(verdict.read_text())["verdict"] != "PASS"
