@@ -46,7 +46,7 @@ _SETTINGS = {
         "completion", "queue_pairs", "outstanding", "batch", "cq_moderation", "inline_bytes",
         "gid_index", "srq", "rdma_cm", "relaxed_ordering", "sl", "traffic_class",
     )
-}  # fmt: skip
+} | {"memory": "memory"}  # fmt: skip
 _CXI_SETTINGS = {
     name: f"params.{name}"
     for name in (

@@ -98,7 +98,7 @@ _TERMS = (
 
 COLUMNS = (
     *_TERMS, *_TRANSFER_TERMS,
-    "status", "op", "scope", "rails_at_once",
+    "status", "op", "scope", "rails_at_once", "memory",
     "tool.name", "backend", "provider", "params.bidirectional",
     "params.verify", "latency_us.p50", "latency_us.mean", "latency_us.stddev", "latency_us.p99",
     "latency_us.p99_9", "bandwidth.gbit_s", "bandwidth.messages_per_s", "bandwidth.bytes",
@@ -179,13 +179,17 @@ def _median(value: pl.Expr) -> pl.Expr:
 
 
 def groups(records: pl.DataFrame) -> list[Group]:
-    """One-way, unverified results of sends of one rail, and sums of transfers, by question."""
+    """Results by question: one-way, unverified sends of one rail, and sums of transfers.
+
+    In host memory: TCP reaches no other.
+    """
     eligible = records.lazy().filter(  # lazy: only the columns that are asked for are copied
         (pl.col("status") == "ok")
         & ((pl.col("kind") == "sum") | pl.col("op").is_null() | (pl.col("op") == "send"))
         & ~pl.col("params.bidirectional").fill_null(value=False)
         & ~pl.col("params.verify").fill_null(value=False)
         & pl.col("rails_at_once").is_null()
+        & (pl.col("memory") == "host")
     )
     found = []
     for kind, metrics in METRICS.items():

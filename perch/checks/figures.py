@@ -63,6 +63,8 @@ _TERMS = {
     "gap_us": "params.gap_us", "warmup_s": "params.warmup_s",
 }  # fmt: skip
 _RATE = ("has.params.rate", "params.rate.asked", "params.rate.unit")
+#: Where payload lies, said where it is not the host's ordinary pages.
+_MEMORY = ("tx_memory", "rx_memory")
 #: Of some kinds more: names of params.
 _TERMS_OF = {
     "sum": ("batch", "devices", "threads", "consecutive", "session", "stride_bytes", "chunks"),
@@ -77,7 +79,8 @@ KEY_COLUMNS = (
     "kind", "test", "client.host", "server.host", "rail", "params.size_bytes", "params.batch",
 )  # fmt: skip
 TERM_COLUMNS = (
-    *_TERMS.values(), *_RATE, "params.relaxed_ordering", *(f"params.{name}" for name in _MORE),
+    *_TERMS.values(), *_RATE, "params.relaxed_ordering", "params.memory", "params.bounce",
+    *(f"params.{name}" for name in (*_MEMORY, *_MORE)),
 )  # fmt: skip
 COLUMNS = tuple(
     dict.fromkeys(
@@ -131,6 +134,11 @@ def _terms(row: dict[str, Any]) -> str:
         words["rate"] = f"{'null' if asked is None else _word(asked)}{unit or 'null'}"
     if row["params.relaxed_ordering"]:  # off where a baseline does not say it
         words["relaxed_ordering"] = True
+    for name in _MEMORY:
+        memory = row[f"params.{name}"] or row["params.memory"]
+        words[name] = None if memory == "host" else memory
+    if row["params.bounce"]:
+        words["bounce"] = True
     more = (*_TERMS_OF.get(words["kind"], ()), *_LAST)
     words |= {name: row[f"params.{name}"] for name in more}
     return " ".join(f"{name}={_word(value)}" for name, value in words.items() if value is not None)

@@ -13,6 +13,7 @@ A column is a scalar leaf of Record (but for `histogram`) by its dotted path, su
     host_ceiling_gbit_s     payload that PCIe lets through
     possible_gbit_s         payload that the link as it runs, and PCIe, can carry
     worst_interval_share    slowest whole interval as a share of the record's median interval
+    memory                  gpu: payload lies in a GPU at either end; else host
     times_mark                  equal for equal histograms, of records that are being judged
     counters.SIDE.TcpRetransSegs   segments that the whole host sent again during the flow
 
@@ -37,6 +38,7 @@ import polars as pl
 from perch.judge.ceiling import ceilings, shares
 from perch.model.figures import median, rounded
 from perch.model.record import ROLES, Events, Histogram, Interval, Model, Record
+from perch.tools.command import MAKERS
 
 #: Fewer whole intervals have no median to stand by.
 LEAST_INTERVALS = 3
@@ -130,6 +132,7 @@ COLUMNS: dict[str, pl.DataType] = {
     **{f"events.moved.{name}": pl.String() for name in Events.CLASSES},
     "events.reset": pl.List(pl.String()),
     "worst_interval_share": pl.Float64(),
+    "memory": pl.String(),
     "times_mark": pl.UInt64(),
     "ceiling_gbit_s": pl.Float64(),
     "host_ceiling_gbit_s": pl.Float64(),
@@ -242,6 +245,14 @@ def on_rail() -> pl.Expr:
     return pl.when(pl.col("rail") > 0).then(rail).otherwise(pl.lit(""))
 
 
+def _memory() -> pl.Expr:
+    """Of other tools and older engines, which say nothing, it is the host's."""
+    words = (pl.col(f"params.{name}") for name in ("memory", "tx_memory", "rx_memory"))
+    in_gpu = (word.str.split(":").list.first().is_in(list(MAKERS)) for word in words)
+    is_gpu = pl.any_horizontal(one.fill_null(value=False) for one in in_gpu)
+    return pl.when(is_gpu).then(pl.lit("gpu")).otherwise(pl.lit("host"))
+
+
 def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The parts of a run, in order, as one frame with every column of COLUMNS.
 
@@ -261,6 +272,7 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
             id=pl.concat_str("flow", pl.lit("#"), "place"),
             place=pl.col("place") + on_rail(),
             pair=pl.concat_str("test", "client.host", "server.host", separator="\t"),
+            memory=_memory(),
             **shares(),
         )
         .with_columns(**ceilings())

@@ -28,6 +28,7 @@ WORDS = {
     "completion": ["busy", "event"],
     "layer": ["roce", "ethernet", "infiniband", "slingshot", "loopback", "shm", "iwarp"],
     "hop_class": ["same_switch", "same_group", "cross_group"],
+    "memory": ["host", "gpu"],
 }  # fmt: skip
 NAMES = ("provider", "test", "client", "server")
 NUMBERS = ("size_bytes", "queue_pairs", "batch", "devices")

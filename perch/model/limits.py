@@ -50,7 +50,7 @@ FACETS = {
     "server": "server.host", "layer": "link.layer", "hop_class": "link.hop_class",
     "size_bytes": "params.size_bytes", "completion": "params.completion",
     "queue_pairs": "params.queue_pairs", "batch": "params.batch", "devices": "params.devices",
-    "bidirectional": "params.bidirectional",
+    "bidirectional": "params.bidirectional", "memory": "memory",
 }  # fmt: skip
 
 

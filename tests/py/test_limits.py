@@ -73,6 +73,7 @@ def keys(*limits: Any) -> list[str | None]:
         ({"scope": None}, ["scope"]),
         ({"scope": {"op": []}}, ["scope.op"]),
         ({"scope": {"op": "sned"}}, ["scope.op"]),
+        ({"scope": {"memory": "cuda"}}, ["scope.memory"]),
         ({"scope": {"op": ["send", ["read"]]}}, ["scope.op"]),
         ({"scope": {"size_bytes": {"min": 9, "max": 8}}}, ["scope.size_bytes"]),
         ({"scope": {"size_bytes": {"least": 9}}}, ["scope.size_bytes.least"]),
