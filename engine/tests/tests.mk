@@ -84,7 +84,7 @@ $(BUILD)/tests/test_verbs_gpu: $(BUILD)/doubles/libmlx5.so.1
 $(BUILD)/tests/test_meet_lines: $(BUILD)/perch
 
 # The sources once, with coverage; then each fuzzer with its own main().
-FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES)
+FUZZ_FLAGS = -std=c11 -D_GNU_SOURCE -g1 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(DEFINES) $(INCLUDES)
 FUZZ_OBJECTS := $(patsubst src/%.c,build-fuzz/%.o,$(filter-out src/main.c,$(SOURCES)))
 
 build-fuzz/%.o: src/%.c
