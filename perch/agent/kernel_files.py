@@ -54,6 +54,8 @@ class KernelFiles:
             at = _number(child)
             if self._end() and not is_second:  # somebody else ended it: the same once more
                 is_second = True
+            elif str(files[at].parent) in self.left:  # it ends by itself
+                return [None] * len(files)
             else:
                 self._leave(files[at])
 

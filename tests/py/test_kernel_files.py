@@ -111,6 +111,13 @@ def test_a_reader_that_was_ended_is_replaced_and_nothing_is_lost(
     assert files.left == set()
 
 
+def test_a_reader_that_always_ends_does_not_hold_the_agent_up(
+    root: Path, files: KernelFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_files, "_read", None)
+    assert files.texts([root / STATISTICS / "rx_bytes", root / "proc/net/snmp"]) == [None, None]
+
+
 def test_a_reader_holds_nothing_of_the_agent_and_ends_with_it(tmp_path: Path) -> None:
     """Else one that the kernel holds would keep the agent's connection open."""
     os.mkfifo(tmp_path / "stuck")
