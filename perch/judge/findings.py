@@ -129,16 +129,21 @@ def answer(what: str, program: str, text: bytes) -> bytes:
     return said
 
 
-def _unjudgeable(questions: list[Question]) -> dict[str, str]:
-    """The hosts on whose answer a program fails, and how; found by halves."""
-    try:
-        _judged(questions)
-    except UnjudgeableError as error:
-        if len(questions) == 1:
-            return {questions[0].host["name"]: error.why}
-        half = len(questions) // 2
-        return _unjudgeable(questions[:half]) | _unjudgeable(questions[half:])
-    return {}
+def _unjudgeable(questions: list[Question], why: str) -> dict[str, str]:
+    """The hosts on whose answer a program fails, and how; found by halves.
+
+    Why a program failed on all of them together is known.
+    """
+    if len(questions) == 1:
+        return {questions[0].host["name"]: why}
+    half = len(questions) // 2
+    found: dict[str, str] = {}
+    for part in (questions[:half], questions[half:]):
+        try:
+            _judged(part)
+        except UnjudgeableError as error:
+            found |= _unjudgeable(part, error.why)
+    return found
 
 
 def _unknown(why: str) -> Document:
@@ -160,8 +165,8 @@ def judged(questions: list[Question]) -> dict[str, list[Document]]:
     """
     try:
         return _judged(questions)
-    except UnjudgeableError:
-        bad = _unjudgeable(questions)
+    except UnjudgeableError as error:
+        bad = _unjudgeable(questions, error.why)
         if not bad:
             raise
     found = _judged([one for one in questions if one.host["name"] not in bad])

@@ -59,12 +59,15 @@ class Kept:
         for one in asked:
             one.ask(text + b"\n")
         lines = [one.answer() for one in asked]
-        if all(line.startswith((b"{", b"[")) for line in lines):
-            return lines
+        found = dict(zip(programs, lines, strict=True))
+        wrong = {area for area, line in found.items() if not line.startswith((b"{", b"["))}
         # an error may be more than a line, and the judge says it in its own words
-        for program in programs.values():
-            self.running.pop(program).end()
-        return self.alone(programs, text)
+        for area in wrong:
+            self.running.pop(programs[area]).end()
+        for area in programs:
+            if area in wrong:
+                (found[area],) = self.alone({area: programs[area]}, text)
+        return list(found.values())
 
     def end(self) -> None:
         for one in self.running.values():
