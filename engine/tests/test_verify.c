@@ -126,6 +126,12 @@ static void test_poison(void **state) {
 			/* Nor does it pass for the message that is next in this slot, of one, two or 64. */
 			assert_false(pattern_check(&i, p, size, sequence + 2));
 			assert_false(pattern_check(&i, p, size, sequence + 64));
+			pattern_poison(p, size);
+			for (int turn = 0; turn < 2; turn++) {
+				pattern_fill_poison(p, size, sequence);
+				for (uint64_t k = 0; k < size; k++)
+					assert_int_equal(p[k] ^ pattern_byte(k, sequence), UINT8_MAX);
+			}
 		}
 }
 

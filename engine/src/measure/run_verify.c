@@ -115,7 +115,7 @@ int verify_fill(struct run *r, uint32_t slot, uint64_t sequence, struct work *wo
 		return 0;
 	}
 	if (work->op == OP_READ) {
-		pattern_poison(arena_rx_view(a, slot), work->size);
+		pattern_fill_poison(arena_rx_view(a, slot), work->size, slot);
 		return arena_push_rx(a, slot, work->size);
 	}
 	pattern_fill(arena_tx_view(a, slot), work->size, sequence);
@@ -150,6 +150,8 @@ int verify_local(struct run *r, uint32_t slot, uint64_t sequence) {
 		(void) pattern_check(i, p, r->phase.size, r->job->op == OP_READ ? slot : sequence);
 		if (!located && i->located)
 			i->first.message = sequence; /* not the slot, whose number a read carries */
+		if (r->job->op == OP_READ)
+			return 0; /* poisoned when its place is read into again */
 		pattern_poison(p, r->phase.size);
 		return arena_push_rx(&r->arena, slot, r->phase.size);
 	}

@@ -29,21 +29,31 @@ static inline words products_at(uint64_t index) {
 	return (words) { index * STEP_WORD, (index + 1) * STEP_WORD };
 }
 
-void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence) {
+/* `flip`: 0, or all bits, which inverts them. */
+static inline void fill(uint8_t *buffer, uint64_t size, uint64_t sequence, uint64_t flip) {
+	const uint64_t first = sequence ^ flip;
 	words products = products_at(0);
 	uint64_t k;
 
 	for (k = 0; k + sizeof(words) <= size; k += sizeof(words), products += WORDS * STEP_WORD) {
-		words w = (sequence * STEP_SEQUENCE) ^ products;
+		words w = (sequence * STEP_SEQUENCE ^ flip) ^ products;
 
 		memcpy(buffer + k, &w, sizeof(w));
 	}
 	for (; k < size; k += sizeof(uint64_t)) {
-		uint64_t w = word_at(sequence, k / sizeof(w));
+		uint64_t w = word_at(sequence, k / sizeof(w)) ^ flip;
 
 		memcpy(buffer + k, &w, MIN(sizeof(w), size - k));
 	}
-	memcpy(buffer, &sequence, MIN(sizeof(sequence), size));
+	memcpy(buffer, &first, MIN(sizeof(first), size));
+}
+
+void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence) {
+	fill(buffer, size, sequence, 0);
+}
+
+void pattern_fill_poison(uint8_t *buffer, uint64_t size, uint64_t sequence) {
+	fill(buffer, size, sequence, UINT64_MAX);
 }
 
 uint8_t pattern_byte(uint64_t offset, uint64_t sequence) {

@@ -29,6 +29,9 @@ struct integrity {
 /* Fills `size` bytes with the pattern of message `sequence`. */
 void pattern_fill(uint8_t *buffer, uint64_t size, uint64_t sequence);
 
+/* Fills with the poison of that pattern: as often as it may be, where pattern_poison() inverts again. */
+void pattern_fill_poison(uint8_t *buffer, uint64_t size, uint64_t sequence);
+
 /* Fills with what no pattern is, so that a stale buffer can never pass for a new message. */
 void pattern_poison(uint8_t *buffer, uint64_t size);
 
