@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ def plan(asked: Any, client: int = 2, server: int = 2, **members: Any) -> Planne
     return planned([test], inventory)
 
 
-def option(argv: list[str], name: str) -> str:
+def option(argv: Sequence[str], name: str) -> str:
     return argv[argv.index(name) + 1]
 
 
