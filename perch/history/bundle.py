@@ -90,11 +90,12 @@ def refuse_stale(root: Path) -> None:
 
     stale = derived.stale(root)
     if stale:
+        command = "first-day" if stale[0] == derived.FIRST_DAY else "report"
         raise PerchError(
             ExitCode.FAIL,
             "it does not show this verdict",
             file=root / stale[0],
-            remedy=f"run perchctl report {root} first",
+            remedy=f"run perchctl {command} {root} first",
         )
 
 

@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
-
-#: What is written into the run's folder; `perchctl bundle` packs it.
-FILE = "first-day.md"
+from perch.model.derived import FIRST_DAY, mark
 
 _address = re.compile(
     r"(?<![0-9A-Za-z.:-])(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}|(?:[0-9a-f]{2}:){5,19}[0-9a-f]{2}"
@@ -25,8 +23,8 @@ _address = re.compile(
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        f"Writes {FILE} into DIR, a judged run of the suite first-day: its questions, what is\n"
-        "missing and why, and how late counters were. Prints it, and every address that the\n"
+        f"Writes {FIRST_DAY} into DIR, a judged run of the suite first-day: its questions, what\n"
+        "is missing and why, and how late counters were. Prints it, and every address that the\n"
         "run's files hold: read them before you hand over the run."
     )
     parser.epilog = "Exit: 0 written, 2 usage, 3 not a judged run, 6 not writable."
@@ -42,10 +40,10 @@ def command(args: argparse.Namespace) -> int:
     folder.verdict_head(root)
     made = text(root)
     try:
-        (root / FILE).write_text(made)
+        (root / FIRST_DAY).write_text(made)
     except OSError as error:
         raise PerchError(
-            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=root / FILE
+            ExitCode.NOT_WRITABLE, f"it cannot be written ({error.strerror})", file=root / FIRST_DAY
         ) from None
     print(made)
     found = addresses(_content(root / name) for name in run_files(root))
@@ -63,7 +61,8 @@ def text(root: Path) -> str:
 
     plan, records = planned.read_plan(root / folder.PLAN), folder.records(root)
     files = RawFiles(root)
-    return page(plan, records, {host: list(lags(files, host)) for host in plan.hosts})
+    late = {host: list(lags(files, host)) for host in plan.hosts}
+    return page(plan, records, late, mark(root))
 
 
 # ---- addresses -----------------------------------------------------------------------------------

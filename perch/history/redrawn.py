@@ -33,9 +33,9 @@ class Compared(NamedTuple):
 
 def shown(root: Path) -> list[str]:
     """What a bundle shows of its verdict."""
-    from perch.history import first_day, packed
+    from perch.history import packed
 
-    names = [name for name in (*derived.DERIVED, first_day.FILE) if (root / name).is_file()]
+    names = [name for name in derived.MARKED if (root / name).is_file()]
     return [*names, *(f"{derived.CHARTS}/{name}" for name in packed.files(root / derived.CHARTS))]
 
 
@@ -82,8 +82,8 @@ def _drawn(again: Path, names: list[str]) -> list[str]:
     drawing = report.draw(run)
     why: list[str] = []
     _try(why, lambda: _write_texts(run, drawing))
-    if first_day.FILE in names:
-        _try(why, lambda: report.write(again / first_day.FILE, first_day.text(again)))
+    if derived.FIRST_DAY in names:
+        _try(why, lambda: report.write(again / derived.FIRST_DAY, first_day.text(again)))
     if derived.PAGE in names or any("/" in name for name in names):
         _try(why, lambda: why.extend(_draw_charts(again, drawing)))
     if derived.PAGE in names and not why:

@@ -22,8 +22,11 @@ PARQUET = "records.parquet"
 #: What the judge writes.
 JUDGED = (VERDICT, RECORDS, PARQUET, INTERVALS)
 
-#: Each of them holds the mark of its verdict.
+#: What a report is. Each of them holds the mark of its verdict.
 DERIVED = (MARKDOWN, PAGE, JUNIT, PROM)
+#: So does the page of a first hardware day, which has a command of its own.
+FIRST_DAY = "first-day.md"
+MARKED = (*DERIVED, FIRST_DAY)
 
 
 def mark(root: Path) -> str:
@@ -36,7 +39,7 @@ def stale(root: Path) -> list[str]:
     current = mark(root).encode()
     return [
         name
-        for name in DERIVED
+        for name in MARKED
         if (root / name).is_file() and current not in (root / name).read_bytes()
     ]
 
@@ -60,5 +63,5 @@ def loading(root: Path) -> Iterator[None]:
     except ModuleNotFoundError:
         raise
     except Exception:
-        remove(root, *JUDGED, *DERIVED)
+        remove(root, *JUDGED, *MARKED)
         raise

@@ -304,7 +304,7 @@ def _outputs(root: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(work, ignore_errors=True)
         if not (root / VERDICT).exists():  # a report of an earlier one would say PASS
-            derived.remove(root, *derived.DERIVED)
+            derived.remove(root, *derived.MARKED)
 
 
 def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:

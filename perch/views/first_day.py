@@ -111,8 +111,8 @@ def _lag_table(late: dict[str, list[Lag]]) -> Table:
     return Table(columns, rows)
 
 
-def page(plan: Plan, records: Sequence[Record], late: dict[str, list[Lag]]) -> str:
-    """Markdown. late: of each host's counters."""
+def page(plan: Plan, records: Sequence[Record], late: dict[str, list[Lag]], mark: str) -> str:
+    """Markdown. late: of each host's counters. mark: perch.model.derived."""
     from perch.views.markdown import filled
     from perch.views.table import Table, left
 
@@ -125,6 +125,7 @@ def page(plan: Plan, records: Sequence[Record], late: dict[str, list[Lag]]) -> s
         questions=Table(left("", "question", "state", "measured"), rows),
         missing=[(one.letter, [clean(why) for why in one.missing]) for one in found],
         lags=_lag_table(late),
+        mark=mark,
     )
 
 

@@ -385,10 +385,10 @@ def test_a_title_cannot_print_a_verdict_of_its_own(run: Run, perchctl: Judge) ->
 
 def test_a_judgement_that_fails_leaves_no_report_of_an_earlier_verdict(run: Run) -> None:
     run.judge()
-    for name in derived.DERIVED:
+    for name in derived.MARKED:
         (run.root / name).write_text(derived.mark(run.root))
     (run.root / "records.parquet").unlink()
     (run.root / "records.parquet").mkdir()
     with pytest.raises(PerchError, match=r"records\.parquet: Is a directory"):
         run.judge()
-    assert [name for name in derived.DERIVED if (run.root / name).exists()] == []
+    assert [name for name in derived.MARKED if (run.root / name).exists()] == []

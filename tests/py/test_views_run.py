@@ -213,21 +213,23 @@ def test_an_older_report_does_not_stay(
 def test_what_was_drawn_from_an_earlier_verdict_is_known(perchctl: Command, run_copy: Copy) -> None:
     run = run_copy("loopback")
     reported(perchctl, run)
+    assert perchctl("first-day", run).code == 0
     assert derived.stale(run) == []
     verdict = run / "verdict.json"
     verdict.write_text(verdict.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert derived.stale(run) == list(derived.DERIVED)
+    assert derived.stale(run) == list(derived.MARKED)
 
 
 def test_a_new_verdict_removes_the_report_of_another(perchctl: Command, run_copy: Copy) -> None:
     run = run_copy("loopback")
     reported(perchctl, run)
+    perchctl("first-day", run)
     perchctl("judge", run)  # the same verdict
     assert derived.stale(run) == []
-    assert (run / "report.md").exists()
+    assert all((run / name).exists() for name in derived.MARKED)
     (run / "raw/beta").rename(run / "gone")
     perchctl("judge", run)
-    assert not [name for name in derived.DERIVED if (run / name).exists()]
+    assert not [name for name in derived.MARKED if (run / name).exists()]
     assert not list((run / "charts").glob("*.svg"))
 
 
