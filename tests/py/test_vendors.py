@@ -13,7 +13,7 @@ import pytest
 from selftest import work
 from selftest.edits import Edit, edit, from_then_on, more, readings, sealed_again
 from selftest.files import Document
-from selftest.runs import fabric_plan
+from selftest.runs import BASES, fabric_plan
 from selftest.runs.fabric import compose
 from selftest.runs.fabric_plan import RAILED, Fabric
 
@@ -88,6 +88,20 @@ def judged(fabric: Path, root: Path, card: Card, *edits: Edit) -> Verdict:
 def test_a_healthy_card_of_each_vendor_passes(card: str, fabric: Path, tmp_path: Path) -> None:
     verdict = judged(fabric, tmp_path / "run", CARDS[card])
     assert (verdict.verdict, against(verdict)) == ("PASS", [])
+
+
+#: The devices with fabrics of their own: Cassini NICs, composed, and Soft-RoCE, recorded.
+OWN_FABRIC = {"cxi": "slingshot", "rxe": "rxe"}
+
+
+@pytest.mark.parametrize("driver", OWN_FABRIC)
+def test_a_healthy_device_of_another_fabric_passes(driver: str, tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    BASES[OWN_FABRIC[driver]](root)
+    verdict = work.judged(root)
+    assert (verdict.verdict, against(verdict)) == ("PASS", [])
+    counted = list((root / "raw").rglob("samples.jsonl"))
+    assert counted and all(f'"{driver}' in file.read_text() for file in counted)
 
 
 #: Case, the check that fails, and which of a card's counters moves by how much.
