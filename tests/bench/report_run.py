@@ -92,15 +92,19 @@ def encoded(places):
 
 def later(document, seconds):
     """The recorded times, so much later."""
-    return {
+    wall = {
         key: dated(moment(document[key]) + seconds)
         for key in ("started", "ended")
         if document.get(key)
     }
+    clocks = ("started_monotonic_ns", "ended_monotonic_ns")
+    return wall | {key: document[key] + round(seconds * 1e9) for key in clocks if key in document}
 
 
 def read_at(reading, seconds, counts):
     """A reading of a host at a moment: what does not count stands at 0."""
+    if "monotonic_ns" in reading:
+        reading["monotonic_ns"] += round((seconds - float(reading["time_s"])) * 1e9)
     reading["time_s"] = f"{seconds:.6f}"
     reading["host"]["TcpRetransSegs"] = str(counts["TcpRetransSegs"])
     for table in (reading["netdev"]["eth1"], reading["rdma"]["rxe0/1"]["counters"]):
