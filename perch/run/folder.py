@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from perch.model.folder import existing
 from perch.model.plan import Plan
 from perch.model.record import Record, Scope, ToolName
 from perch.model.text import explained
-from perch.model.verdict import CheckStatus, Verdict, Word, word
+from perch.model.verdict import Check, CheckStatus, Coverage, Verdict, Word, word
 from perch.run import judging
 
 PLAN, ROUNDS, RETRY = planned.PLAN, planned.ROUNDS, planned.RETRY
@@ -33,6 +34,9 @@ VERDICT, RECORDS, INTERVALS = judging.VERDICT, judging.RECORDS, judging.INTERVAL
 BASELINE, HISTORY = "baseline.json", "history.jsonl"
 
 RECORD_SCHEMA = "perch.record/2"
+
+#: Families of checks that every verdict of a measured run has.
+EVERY_PASS = ("coverage", "manifest")
 
 #: Records that are held at a time while their columns are made.
 PART = 4096
@@ -48,7 +52,9 @@ class Counted(msgspec.Struct):
 class CheckHead(msgspec.Struct):
     """What decides a verdict's word."""
 
+    id: str
     status: CheckStatus
+    measured: str | float | int | None = None
 
 
 class VerdictHead(msgspec.Struct):
@@ -176,8 +182,28 @@ def _fitting(root: Path, decoder: msgspec.json.Decoder[_T]) -> _T:
         raise _unusable(path, f"it is of run {found.run}, and the plan is of run {run}")
     if found.verdict != (follows := word(found.checks)):
         raise _unusable(path, f"it says {found.verdict}, but its checks say {follows}")
+    if found.verdict == "PASS":
+        _hold_pass(path, found.coverage, found.checks)
     _hold_files(root, found.files or {})
     return found
+
+
+def _hold_pass(
+    path: Path, counted: Counted | Coverage, checks: Sequence[CheckHead | Check]
+) -> None:
+    """Raises PerchError for a PASS that judging cannot give, as checks were removed or edited."""
+    families = {one.id.split("/")[0]: one for one in checks}
+    for name in EVERY_PASS:
+        if name not in families:
+            raise _unusable(path, f"it says PASS without the check '{name}'")
+    # after a retry the figure has words, as repeats cured what is missing
+    said, measured = families["coverage"].measured, counted.measured
+    cured = isinstance(said, str) and said.startswith(f"{measured}, and in repeats ")
+    if not cured and not said == measured == counted.planned:
+        raise _unusable(
+            path,
+            f"it says PASS, but its coverage says {measured} of {counted.planned} records",
+        )
 
 
 def _hold_files(root: Path, files: dict[str, str]) -> None:

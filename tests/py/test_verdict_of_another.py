@@ -61,6 +61,52 @@ def test_a_word_that_does_not_follow_from_the_checks_is_not_shown(
     assert "verdict.json: it says FAIL, but its checks say PASS" in done.stderr
 
 
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("gone", ["coverage", "manifest"])
+def test_a_pass_without_a_check_that_every_run_has_is_not_shown(
+    perchctl: Command, judged: Path, command: str, gone: str
+) -> None:
+    verdict = judged / "verdict.json"
+    document = json.loads(verdict.read_text())
+    kept = [one for one in document["checks"] if one["id"].split("/")[0] != gone]
+    verdict.write_text(json.dumps({**document, "checks": kept}))
+    done = perchctl(*words(command, judged))
+    assert done.code == 3
+    assert f"verdict.json: it says PASS without the check '{gone}'" in done.stderr
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("is_said", [True, False])
+def test_a_pass_of_fewer_records_than_planned_is_not_shown(
+    perchctl: Command, judged: Path, command: str, is_said: bool
+) -> None:
+    verdict = judged / "verdict.json"
+    document = json.loads(verdict.read_text())
+    document["coverage"]["measured"] -= 1
+    if is_said:
+        [covered] = [one for one in document["checks"] if one["id"] == "coverage"]
+        covered["measured"] -= 1
+    verdict.write_text(json.dumps(document))
+    done = perchctl(*words(command, judged))
+    counted = document["coverage"]
+    assert done.code == 3
+    assert (
+        f"verdict.json: it says PASS, but its coverage says {counted['measured']} of "
+        f"{counted['planned']} records" in done.stderr
+    )
+
+
+def test_a_pass_whose_lost_records_repeats_cured_is_shown(perchctl: Command, judged: Path) -> None:
+    verdict = judged / "verdict.json"
+    document = json.loads(verdict.read_text())
+    document["coverage"]["measured"] -= 1
+    [covered] = [one for one in document["checks"] if one["id"] == "coverage"]
+    count = document["coverage"]["measured"]
+    covered["measured"] = f"{count}, and in repeats what was lost of 1 flow"
+    verdict.write_text(json.dumps(document))
+    assert perchctl("summary", judged).code == 0
+
+
 def test_a_verdict_names_the_bytes_that_it_judged(judged: Path) -> None:
     files = json.loads((judged / "verdict.json").read_text())["files"]
     assert files == {"records.jsonl": digest(judged / "records.jsonl")}
