@@ -23,6 +23,10 @@ from perch.model.limits import Limit
 #: The sets that come with this version.
 SETS = HOME / "reports/limits"
 
+#: Levels of lists and objects, at most: a set has 5. libyaml composes each in a call of its own, so
+#: that tens of thousands of them end the process without a word.
+DEEPEST = 64
+
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Rejects a key that occurs twice, because YAML would silently use the last one."""
@@ -100,10 +104,24 @@ def _extended(base: list[Any], own: list[Any]) -> list[Any]:
     return kept + [one for one in own if name_of(one) is None or name_of(one) not in names]
 
 
+def _refuse_deep(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            mark: Any = event.start_mark
+            raise yaml.MarkedYAMLError(
+                problem=f"it has more than {DEEPEST} levels of lists and objects",
+                problem_mark=mark,
+            )
+
+
 def _read(path: Path) -> LimitFile:
     """The file as it is written."""
     try:
         text = path.read_text(errors="replace")
+        _refuse_deep(text)
         return LimitFile(path.name, text, yaml.load(text, _Loader))
     except OSError as error:
         what, place = f"it cannot be read ({error.strerror})", ""

@@ -245,6 +245,22 @@ def test_a_set_that_extends_another_changes_the_keys_of_its_entries() -> None:
     assert len(changed) == 4
 
 
+def test_levels_that_would_end_the_process_are_refused_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "deep.yml"
+    for levels, says in (
+        (limit_files.DEEPEST - 1, None),
+        (limit_files.DEEPEST, "deep.yml, line 2: it has more than 64 levels of lists and objects"),
+        (50_000, "deep.yml, line 2: it has more than 64 levels of lists and objects"),
+    ):
+        file.write_text(f"schema: perch.limits/1\nlimits: {'[' * levels}{']' * levels}\n")
+        if says is None:
+            assert limit_files.read(file).document["schema"] == "perch.limits/1"
+            continue
+        with pytest.raises(PerchError) as error:
+            limit_files.read(file)
+        assert says in str(error.value)
+
+
 def test_a_set_that_extends_itself_or_nothing_is_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yml"
     for base, says in (("mine.yml", "it extends itself"), ("no.yml", "no.yml: it cannot be read")):
