@@ -66,6 +66,9 @@ SCHEMA = fields(Record)
 #: Rows of a group.
 _ROWS = 8192
 
+#: What polars says, without the system's reason, where a file's first or last bytes do not fit.
+_UNWRITTEN = "transport error"
+
 
 # ---- what is no column ---------------------------------------------------------------------------
 
@@ -135,4 +138,9 @@ def write(frame: pl.DataFrame, parts: Sequence[Path], out: Path) -> None:
             first += rest.height
 
     rows = register_io_source(groups, schema=SCHEMA)
-    rows.sink_parquet(out, compression="zstd", maintain_order=True, row_group_size=_ROWS)
+    try:
+        rows.sink_parquet(out, compression="zstd", maintain_order=True, row_group_size=_ROWS)
+    except pl.exceptions.ComputeError as error:
+        if _UNWRITTEN not in str(error):
+            raise
+        raise OSError(f"{out.name} could not be written whole") from error

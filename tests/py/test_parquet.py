@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from perch.errors import PerchError
-from perch.judge import parquet, planned
+from perch.judge import columns, parquet, planned
 from perch.model import derived
 from perch.run import judging
 
@@ -85,3 +85,8 @@ def test_a_table_that_cannot_be_written_leaves_no_verdict(
     with pytest.raises(PerchError, match="it has no verdict"):
         judging.judge(root)
     assert not (root / "verdict.json").exists()
+
+
+def test_a_table_without_records_on_a_full_disk_is_an_error_of_the_system() -> None:
+    with pytest.raises(OSError, match=r"^full could not be written whole$"):
+        parquet.write(columns.joined([]), [], Path("/dev/full"))
