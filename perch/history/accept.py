@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +48,7 @@ def command(args: argparse.Namespace) -> int:
     _one_line("--label", args.label)
     _one_line("--force", args.force)
     root = folder.judged_folder(args.run)
-    verdict = _judged_again(root, args.run)
+    verdict = folder.judged_again(root, args.run)
     if verdict.verdict != "PASS" and args.force is None:
         raise PerchError(
             ExitCode.FAIL,
@@ -71,23 +70,6 @@ def command(args: argparse.Namespace) -> int:
         f"{plural(len(found.figures), 'figure')}, kept in {kept}"
     )
     return ExitCode.FAIL if any(faulty) else ExitCode.PASS
-
-
-def _judged_again(root: Path, name: str) -> Verdict:
-    """The verdict from the raw outputs. Raises PerchError where the one in DIR differs."""
-    from perch.run import folder, judging
-
-    with tempfile.TemporaryDirectory(prefix="perch-accept.") as work:
-        again, verdict = folder.judge_again(root, Path(work))
-        changed = folder.differences(root, again)
-    if changed:
-        raise PerchError(
-            ExitCode.FAIL,
-            f"judging it again gives another {changed[0]} ({judging.line(verdict)})",
-            file=name,
-            remedy=f"run perchctl report {name}, read the new report, then accept the run",
-        )
-    return verdict
 
 
 def _document(root: Path, args: argparse.Namespace, verdict: Verdict) -> BaselineDocument:

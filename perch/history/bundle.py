@@ -32,9 +32,10 @@ _secret = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----|(?m:^\$ANSIBLE_VAULT;
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Packs DIR's plans, raw outputs, inputs, records, verdict and report into BUNDLE\n"
-        "(default: DIR.bundle.tar.gz beside DIR). Adds bundle.json (versions, hashes of the\n"
-        "hosts' configuration) and manifest.sha256. The same run gives the same bytes.\n"
+        "Judges DIR again. If the verdict is unchanged, packs DIR's plans, raw outputs, inputs,\n"
+        "records, verdict and report into BUNDLE (default: DIR.bundle.tar.gz beside DIR). Adds\n"
+        "bundle.json (versions, hashes of the hosts' configuration) and manifest.sha256. The same\n"
+        "run gives the same bytes.\n"
         "Files that look like secrets are refused."
     )
     parser.epilog = (
@@ -73,6 +74,7 @@ def command(args: argparse.Namespace) -> int:
     refuse_stale(root)
     names = run_files(root)
     refuse(root, names)
+    folder.judged_again(root, args.run)
     with tempfile.TemporaryDirectory(prefix="perch-bundle.") as work:
         count = pack(root, names, Path(work) / run, args.key)
         write(Path(work) / run, bundle)

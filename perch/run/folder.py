@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -310,3 +311,21 @@ def differences(root: Path, again: Path) -> list[str]:
 
 def _content(path: Path) -> bytes | None:
     return path.read_bytes() if is_regular(path) else None
+
+
+def judged_again(root: Path, name: str) -> Verdict:
+    """The verdict from the raw outputs. Raises PerchError where the one in the folder differs.
+
+    `name`: of the folder, as the user gave it.
+    """
+    with tempfile.TemporaryDirectory(prefix="perch-again.") as work:
+        again, verdict = judge_again(root, Path(work))
+        changed = differences(root, again)
+    if changed:
+        raise PerchError(
+            ExitCode.FAIL,
+            f"judging it again gives another {changed[0]} ({judging.line(verdict)})",
+            file=name,
+            remedy=f"run perchctl report {name}, and read the new report first",
+        )
+    return verdict

@@ -55,6 +55,19 @@ def edited(bundle: Path, tmp_path: Path) -> Callable[..., Path]:
 # ---- packing -------------------------------------------------------------------------------------
 
 
+def test_a_verdict_that_its_raw_outputs_do_not_give_is_not_packed(
+    judged: Path, perchctl: Perchctl
+) -> None:
+    verdict = judged / "verdict.json"
+    document = json.loads(verdict.read_text())
+    document["checks"] = [one for one in document["checks"] if one["id"] != "payload"]
+    verdict.write_text(json.dumps(document))
+    ended = perchctl("bundle", judged)
+    assert ended.code == 1
+    assert f"perchctl bundle: {judged}: judging it again gives another verdict" in ended.stderr
+    assert not list(judged.parent.glob("*.tar.gz"))
+
+
 def test_a_bundle_gives_its_verdict_again(bundle: Path, perchctl: Perchctl) -> None:
     ended = perchctl("verify", bundle)
     assert (ended.code, ended.stderr) == (0, "")
