@@ -68,6 +68,8 @@ def _unanswered(
     why = _unfinished_soak(facts.agent) if is_soak else _unfinished(facts.agent, flows, created)
     if why is None and again:
         why = _unfinished(facts.retry_agent, again, created, "retry/")
+    if why is None and facts.unsampled:
+        why = f"{facts.unsampled} is missing or no regular file"
     return why or _unknown(facts, created)
 
 
@@ -131,6 +133,8 @@ def hosts(run: RunView) -> Iterator[Check]:
         agents = [one or Agent() for one in (facts.agent, facts.retry_agent)]
         if facts.environment_fault or any(one.fault for one in agents):
             look = "measure again; another schema is judged by the Perch that measured it"
+        elif facts.unsampled:
+            look = f"fetch {facts.unsampled} from its host again, or measure again"
         if agents[0].schema == OLD:
             look = "judge it with the Perch that measured it, or soak again"
         yield Check(

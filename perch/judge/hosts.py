@@ -10,7 +10,7 @@ import msgspec
 from perch.judge import findings, links
 from perch.judge.agents import agent_of
 from perch.judge.counters import Counted, counted
-from perch.judge.host_lines import FLOWS, idle
+from perch.judge.host_lines import FLOWS, SAMPLES, idle
 from perch.judge.raw import RawFiles, walk_folder
 from perch.judge.readings import around
 from perch.judge.soak_hosts import soak_agent
@@ -51,12 +51,14 @@ class HostFacts(msgspec.Struct):
 
     `environment_fault`: why environment.json cannot be used. `unchecked`: why host-check's answer
     is not judged; `checks`: its findings, None where there was none to judge. `wanted`: what the
-    inventory wants of the host. `retry_agent`: of the walk over plan.retry.json. `idle`: what was
-    counted while no flow ran, of these readings.
+    inventory wants of the host. `retry_agent`: of the walk over plan.retry.json. `unsampled`: the
+    samples.jsonl that an agent's walk lacks. `idle`: what was counted while no flow ran, of these
+    readings.
     """
 
     agent: Agent | None = None
     retry_agent: Agent | None = None
+    unsampled: str = ""
     environment: bool = False
     environment_fault: str | None = None
     hostname: str | None = None
@@ -320,13 +322,25 @@ def _idle_fault(said: Environment, idle: Readings | None) -> str | None:
     return "names samples of its idle time that samples.jsonl does not have"
 
 
+def _unsampled(files: RawFiles, host: str, walked: Mapping[bool, Agent | None]) -> str:
+    """The samples.jsonl that is not there, of a walk (True: of repeats); an agent makes both."""
+    for retry, agent in walked.items():
+        path = f"{walk_folder(host, retry=retry)}/{SAMPLES}"
+        file = files.stream(path) if agent else None
+        if file is not None:
+            file.close()
+        elif agent is not None:
+            return path
+    return ""
+
+
 def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool, uses_gpu: bool) -> _Read:
     planned = plan.hosts[name]
     environment, fault = _environment_of(files, plan, name)
     answer = answer_of(files, name)
     wanted = wanted_of(files, name)
     areas = owed_areas(plan, name, uses_cxi=uses_cxi)
-    agent = _agent_of(files, plan, name)
+    agent, again = _agent_of(files, plan, name), _agent_of(files, plan, name, "retry/")
     unchecked = _repeated(files, name) or _unchecked(
         answer, wanted, name, environment, plan, areas, agent
     )
@@ -337,7 +351,8 @@ def _read_host(files: RawFiles, plan: Plan, name: str, *, uses_cxi: bool, uses_g
     )
     facts = HostFacts(
         agent=agent,
-        retry_agent=_agent_of(files, plan, name, "retry/"),
+        retry_agent=again,
+        unsampled="" if plan.soak else _unsampled(files, name, {False: agent, True: again}),
         environment=environment is not None,
         environment_fault=fault or _idle_fault(said, at_rest),
         hostname=said.hostname,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,26 @@ def test_a_line_of_no_planned_flow_keeps_no_pass(run_copy: Callable[[str], Path]
     found = {check.id: check for check in verdict.checks}
     assert verdict.verdict == "INCONCLUSIVE"
     assert "raw/alpha/flows.jsonl:3 repeats flow" in str(found["manifest/odd"].measured)
+
+
+@pytest.mark.parametrize("instead", [None, Path.mkdir, os.mkfifo, "link"])
+def test_samples_that_are_missing_or_no_file_keep_no_pass(
+    run_copy: Callable[[str], Path], instead: Callable[[Path], object] | str | None
+) -> None:
+    root = run_copy("loopback")
+    (root / "raw/manifest.sha256").unlink(missing_ok=True)
+    assert judging.judge(root)[0].verdict == "PASS"
+    file = root / "raw/alpha/samples.jsonl"
+    whole = file.rename(root.parent / "outside")
+    if instead == "link":
+        file.symlink_to(whole)
+    elif callable(instead):
+        instead(file)
+    verdict, _ = judging.judge(root)
+    found = {check.id: check for check in verdict.checks}["host/alpha"]
+    assert verdict.verdict == "INCONCLUSIVE"
+    assert found.measured == "raw/alpha/samples.jsonl is missing or no regular file"
+    assert found.remedy == ("fetch raw/alpha/samples.jsonl from its host again, or measure again")
 
 
 def test_an_environment_of_another_run_keeps_no_pass(run_copy: Callable[[str], Path]) -> None:

@@ -78,6 +78,14 @@ FAULTS = (
         agent("alpha", put("message", "the disk is full")),
     ),
     fault(
+        "agent-unsampled",
+        "loopback",
+        INCONCLUSIVE,
+        "host/alpha",
+        "an agent's folder without its samples",
+        remove("raw/alpha/samples.jsonl"),
+    ),
+    fault(
         "agent-foreign",
         "loopback",
         INCONCLUSIVE,
