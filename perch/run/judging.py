@@ -279,7 +279,8 @@ def _outputs(root: Path) -> Iterator[Path]:
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,
-            f"it is not writable ({error.strerror}); {RECORDS} and {VERDICT} are written there",
+            f"it is not writable ({error.strerror}); {RECORDS} and {VERDICT} are written there"
+            + (f"; its {VERDICT} is an earlier one" if (root / VERDICT).exists() else ""),
             file=root,
             remedy="judge a copy of it",
         ) from None

@@ -161,6 +161,11 @@ def test_a_folder_that_cannot_be_written_is_exit_code_6(
     code, _, errors = perchctl("judge", run.root)
     assert code == 6
     assert "it is not writable (Permission denied)" in errors
+    assert "an earlier one" not in errors
+    (run.root / "verdict.json").touch()
+    code, _, errors = perchctl("judge", run.root)
+    assert code == 6
+    assert "; its verdict.json is an earlier one; judge a copy of it" in errors
 
 
 # ---- the plan ------------------------------------------------------------------------------------
