@@ -42,6 +42,8 @@ SOAK_SCOPES = (
 RELATIVE_UNITS = {
     "ceiling": "of the ceiling", "peers": "of the median", "baseline": "of the baseline",
 }  # fmt: skip
+#: Changes and slopes, which may be negative; no other figure is.
+SIGNED = r"soak\.([a-z0-9]+_percent|[a-z_]+_per_hour)"
 OF_CEILING = ("bandwidth.gbit_s", "bandwidth.min_interval_gbit_s")
 
 SEVERITIES = ("required", "advisory")
@@ -246,6 +248,10 @@ def _bound_faults(bound: Any, metric: Any) -> Iterator[Fault]:
     if not is_finite(bound.get("min")) and not is_finite(bound.get("max")):
         yield _fault("bound", "no bound: neither min nor max is a number")
     yield from _crossed("bound", bound, "nothing can meet it")
+    least = bound.get("min")
+    hollow = bound.keys() == {"min"} and is_finite(least) and least <= 0
+    if hollow and metric in METRICS and not re.fullmatch(SIGNED, metric):
+        yield _fault("bound.min", f"every figure meets it, as no {metric} is below 0")
     if "of" in bound:
         yield from _relation_faults(bound, metric)
 

@@ -65,6 +65,7 @@ def keys(*limits: Any) -> list[str | None]:
         ({"bound": {"max": float("nan")}}, ["bound.max", "bound"]),
         ({"bound": {"max": -1e300}}, ["bound.max"]),
         ({"bound": 5}, ["bound"]),
+        ({"bound": {"min": 0}}, []),  # and at most 5
         ({"unit": "ms"}, ["unit"]),
         ({"unit": "us, half a round trip"}, []),
         ({"sevrity": "required"}, ["sevrity"]),
@@ -95,6 +96,16 @@ def keys(*limits: Any) -> list[str | None]:
 )  # fmt: skip
 def test_each_fault_of_a_limit_is_named_by_its_key(edit: dict[str, Any], named: list[str]) -> None:
     assert keys(edited(SOUND, edit)) == named
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("least", [0, -5, 1e-9])
+def test_a_bound_that_every_figure_meets_is_a_fault(metric: str, least: float) -> None:
+    limit = {"id": "a", "metric": metric, "bound": {"min": least}}
+    found = [one.says for one in limit_faults.run_faults(document(limit)) if one.key == "bound.min"]
+    changes = metric.startswith("soak.") and metric.endswith(("_percent", "_per_hour"))
+    hollow = least <= 0 and not changes
+    assert found == [f"every figure meets it, as no {metric} is below 0"] * hollow
 
 
 def test_an_unknown_metric_names_the_nearest_valid_one() -> None:

@@ -193,6 +193,14 @@ FAULTS = (
         edit(LIMITS, put("limits.0.bound", {})),
     ),
     fault(
+        "limit-hollow",
+        "loopback",
+        INCONCLUSIVE,
+        "limits",
+        "a limit that every figure meets",
+        edit(LIMITS, put("limits.0.bound", {"min": 0})),
+    ),
+    fault(
         "limit-key",
         "loopback",
         INCONCLUSIVE,
