@@ -56,8 +56,8 @@ _FAULTS = {
         "restore the plan that was measured; where two runs were mixed, keep their files apart",
     ),
     "odd": _Fault(
-        "Every line of flows.jsonl belongs to a planned flow",
-        "Lines of flows.jsonl cannot be used",
+        "Every line of the raw files can be used",
+        "Lines of raw files cannot be used",
         "line cannot be used",
         "lines cannot be used",
         "restore the file from its host, or measure again",

@@ -246,6 +246,14 @@ def test_a_line_of_no_planned_flow_keeps_no_pass(run_copy: Callable[[str], Path]
     assert "raw/alpha/flows.jsonl:3 repeats flow" in str(found["manifest/odd"].measured)
 
 
+def test_rubbish_in_samples_is_named_with_its_file(run_copy: Callable[[str], Path]) -> None:
+    root = run_copy("loopback")
+    (root / "raw/alpha/samples.jsonl").write_text("rubbish\n")
+    found = {check.id: check for check in judging.judge(root)[0].checks}["manifest/odd"]
+    assert found.fault == "Lines of raw files cannot be used"
+    assert "raw/alpha/samples.jsonl:1 is no head" in str(found.measured)
+
+
 @pytest.mark.parametrize("instead", [None, Path.mkdir, os.mkfifo, "link"])
 def test_samples_that_are_missing_or_no_file_keep_no_pass(
     run_copy: Callable[[str], Path], instead: Callable[[Path], object] | str | None
