@@ -34,5 +34,7 @@ def command(args: argparse.Namespace) -> int:
     verdict, fault = judging.judge(root)
     if fault is not None:
         print(f"perchctl judge: {root}: {clean(str(fault))}", file=sys.stderr)
+    elif (reason := judging.reason(verdict)) is not None:
+        print(f"perchctl judge: {root}: {reason}", file=sys.stderr)
     print(judging.line(verdict))
     return judging.CODES[verdict.verdict]

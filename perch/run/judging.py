@@ -361,3 +361,18 @@ def line(verdict: Verdict) -> str:
         if titles:
             said += f"; {word}: {names(titles, NAMED)}"
     return clean(said)
+
+
+def reason(verdict: Verdict) -> str | None:
+    """Why an INCONCLUSIVE run could not be judged, and what to do: of its first check with words.
+
+    A check whose figure is a number only counts what other checks name, with their file.
+    """
+    if verdict.verdict != "INCONCLUSIVE":
+        return None
+    worded = (
+        f"{check.measured}; {check.remedy}" if check.remedy else check.measured
+        for check in verdict.checks
+        if check.status == "inconclusive" and isinstance(check.measured, str)
+    )
+    return next(worded, None)

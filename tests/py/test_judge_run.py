@@ -151,6 +151,27 @@ def test_a_judge_that_is_killed_in_the_middle_leaves_no_earlier_verdict(
     assert "verdict.json" not in run.names()
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("inputs/limits.json", "inputs/limits.json is damaged: "),
+        ("raw/alpha/flows.jsonl", "raw/alpha/flows.jsonl, line "),
+    ],
+)
+def test_a_damaged_file_is_named_beside_the_verdict_with_what_to_do(
+    run: Run, perchctl: Judge, name: str, words: str
+) -> None:
+    assert perchctl("judge", run.root)[2] == ""
+    cut(run.root / name)
+    code, said, errors = perchctl("judge", run.root)
+    assert (code, said.count("\n"), errors.count("\n")) == (3, 1, 1)
+    assert errors.startswith(f"perchctl judge: {run.root}: {words}")
+    verdict = json.loads((run.root / "verdict.json").read_text())
+    assert any(
+        errors.endswith(f"{one['measured']}; {one['remedy']}\n") for one in verdict["checks"]
+    )
+
+
 def test_a_folder_that_cannot_be_written_is_exit_code_6(
     run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
