@@ -35,8 +35,8 @@ from perch.model.figures import rounded
 from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan
+from perch.model.text import did_you_mean, one_line
 from perch.model.text import names as names
-from perch.model.text import one_line
 from perch.model.text import plural as plural
 from perch.model.verdict import EVIDENCE_MAX, Check
 from perch.soak.told import Soak
@@ -79,6 +79,13 @@ class RunView:
 
 
 Judge = Callable[[RunView], Iterator[Check]]
+
+#: The lines of the report's readiness; perch.views.readiness has their words.
+CRITERIA = (
+    "coverage", "limits", "path", "throughput", "possible", "latency", "tail", "loss", "integrity",
+    "stability", "leaks", "repeatability", "drift", "counters", "agreement", "hosts", "switches",
+    "evidence",
+)  # fmt: skip
 
 #: A check with another status has no fault to name.
 _FAULTY = ("fail", "inconclusive", "advisory")
@@ -136,7 +143,7 @@ def check(
     """Registers a check. The verdict lists families by `order`.
 
     Raises:
-        PerchError: another file has this family, or a column is unknown.
+        PerchError: another file has this family, or a column or the criterion is unknown.
     """
 
     def register(judge: Judge) -> Judge:
@@ -156,6 +163,14 @@ def check(
                 f"check '{family}' asks for the unknown column '{unknown[0]}'",
                 file=file,
                 remedy="take a name of COLUMNS in perch/judge/columns.py",
+            )
+        if criterion is not None and criterion not in CRITERIA:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"check '{family}' has the unknown criterion '{criterion}'"
+                f"{did_you_mean(criterion, CRITERIA)}",
+                file=file,
+                remedy="take one of CRITERIA in perch/checks/__init__.py",
             )
         _families[family] = Family(family, order, columns, criterion, source, judge)
         return judge
@@ -179,7 +194,8 @@ def all_findings(run: RunView) -> list[Check]:
     """What all checks find, in the order of a verdict.
 
     Raises:
-        PerchError: two findings have one id, so that users' scripts could not tell them apart.
+        PerchError: two findings have one id, so that users' scripts could not tell them apart, or
+            one has another family's, so that its criterion would not show it.
     """
     owners: dict[str, Family] = {}
     found: list[Check] = []
@@ -192,6 +208,14 @@ def all_findings(run: RunView) -> list[Check]:
                     f"{_file(owners[one.id].judge)}",
                     file=_file(family.judge),
                     remedy="rename one of them",
+                )
+            if family.criterion is not None and one.id.split("/")[0] != family.name:
+                raise PerchError(
+                    ExitCode.INCONCLUSIVE,
+                    f"finding '{one.id}' is of family '{family.name}', whose criterion "
+                    f"'{family.criterion}' would not show it",
+                    file=_file(family.judge),
+                    remedy=f"name it '{family.name}', or '{family.name}/...'",
                 )
             owners[one.id] = family
             found.append(one)

@@ -12,6 +12,7 @@ from perch.checks import RunView, check, families, first, names, plural
 from perch.errors import PerchError
 from perch.model.figures import encode
 from perch.model.verdict import Check
+from perch.views import readiness
 from tests.py.checks_built import record, run_of
 
 
@@ -70,6 +71,34 @@ def test_two_findings_of_one_check_with_one_id_are_refused(
 def test_an_unknown_column_refuses_to_load_and_is_named() -> None:
     with pytest.raises(PerchError, match=r"unknown column 'latency_us\.p42'"):
         check(family="new", order=1, columns=("latency_us.p42",))(judge)
+
+
+def test_an_unknown_criterion_refuses_to_load_and_the_nearest_is_named() -> None:
+    words = r"unknown criterion 'latencies', did you mean 'latency'\?"
+    with pytest.raises(PerchError, match=words):
+        check(family="new", order=1, criterion="latencies")(judge)
+
+
+def test_the_criteria_of_checks_are_those_of_readiness() -> None:
+    assert [one.id for one in readiness.CRITERIA] == list(registry.CRITERIA)
+
+
+@pytest.mark.parametrize("name", ["mine", "newer/x"])
+def test_a_finding_that_its_criterion_would_not_show_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def stray(run: RunView) -> Iterator[Check]:
+        yield Check(id=name, title="x", status="pass")
+
+    check(family="new", order=1, columns=("row",), criterion="latency")(stray)
+    new = registry._families["new"]
+    monkeypatch.setattr(registry, "families", lambda: (new,))
+    with pytest.raises(PerchError) as error:
+        registry.all_findings(run_of([record()]))
+    assert str(error.value) == (
+        f"{__file__}: finding '{name}' is of family 'new', whose criterion 'latency' would not "
+        "show it; name it 'new', or 'new/...'"
+    )
 
 
 def test_a_check_sees_only_the_columns_that_it_asks_for_and_its_findings_have_its_source() -> None:
