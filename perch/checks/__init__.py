@@ -184,9 +184,22 @@ def _file(judge: Judge) -> str:
 
 @cache
 def families() -> tuple[Family, ...]:
-    """All checks, in the order of a verdict."""
+    """All checks, in the order of a verdict.
+
+    Raises:
+        PerchError: a check's file is not valid Python.
+    """
     for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+        try:
+            importlib.import_module(f"{__name__}.{module.name}")
+        except SyntaxError as error:
+            raise PerchError(
+                ExitCode.INCONCLUSIVE,
+                f"it is not valid Python: {error.msg}",
+                file=error.filename or module.name,
+                place=f"line {error.lineno}",
+                remedy="correct the file",
+            ) from None
     return tuple(sorted(_families.values(), key=lambda family: (family.order, family.name)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -71,6 +72,21 @@ def test_two_findings_of_one_check_with_one_id_are_refused(
 def test_an_unknown_column_refuses_to_load_and_is_named() -> None:
     with pytest.raises(PerchError, match=r"unknown column 'latency_us\.p42'"):
         check(family="new", order=1, columns=("latency_us.p42",))(judge)
+
+
+def test_a_file_of_a_check_that_is_no_python_is_named_with_its_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "half_written.py").write_text("LIMIT = 3\ndef half(:\n")
+    monkeypatch.setattr(registry, "__path__", [str(tmp_path)])
+    families.cache_clear()
+    try:
+        with pytest.raises(PerchError) as error:
+            families()
+    finally:
+        families.cache_clear()
+    place = f"{tmp_path}/half_written.py, line 2: it is not valid Python: invalid syntax"
+    assert str(error.value) == f"{place}; correct the file"
 
 
 def test_an_unknown_criterion_refuses_to_load_and_the_nearest_is_named() -> None:
