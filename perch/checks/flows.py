@@ -8,7 +8,8 @@ from typing import Any, Literal
 import polars as pl
 
 from perch.checks import RunView, check, design, first
-from perch.checks.remedies import for_code, for_origin, for_soak
+from perch.checks.remedies import AT_HOSTS, IMPORTED, for_code, for_origin, for_soak
+from perch.judge.planned import is_imported
 from perch.model.verdict import EVIDENCE_MAX, Bound, Check
 
 _COLUMNS = (
@@ -37,11 +38,12 @@ def outcome(code: int | None, *, traffic: bool) -> Literal["fail", "inconclusive
     return "fail" if failed else "inconclusive"
 
 
-def _flow(rows: list[dict[str, Any]], soak_state: str | None) -> Check:
+def _flow(rows: list[dict[str, Any]], soak_state: str | None, *, imported: bool) -> Check:
     """One finding a flow; a failure outranks what merely kept later sizes from being measured."""
     outcomes = [outcome(row["error.code"], traffic=bool(row["error.traffic"])) for row in rows]
     at = outcomes.index("fail") if "fail" in outcomes else 0
     code, message = rows[at]["error.code"], rows[at]["error.message"] or ""
+    client, server = (*rows[at]["flow"].split("/"), "", "")[1:3]
     named = code in (None, 0) or message.startswith("exit")
     return Check(
         id=f"flow/{rows[0]['flow']}",
@@ -51,8 +53,8 @@ def _flow(rows: list[dict[str, Any]], soak_state: str | None) -> Check:
         measured=message if named else f"code {code}: {message}",
         evidence=[row["id"] for row in rows[:EVIDENCE_MAX]],
         remedy=(for_soak(soak_state) if code is None else None)
-        or for_origin(rows[at]["error.about"])
-        or for_code(code),
+        or for_origin(rows[at]["error.about"], client, server)
+        or (IMPORTED if imported and code in AT_HOSTS else for_code(code, client, server)),
     )
 
 
@@ -61,8 +63,9 @@ def flows(run: RunView) -> Iterator[Check]:
     bad: dict[str, list[dict[str, Any]]] = {}
     for row in run.records.filter(pl.col("has.error")).iter_rows(named=True):
         bad.setdefault(row["flow"], []).append(row)
+    imported = bool(bad) and is_imported(run.plan)
     for rows in bad.values():
-        yield _flow(rows, run.soak_state)
+        yield _flow(rows, run.soak_state, imported=imported)
     clean = (pl.col("status") == "ok") & ~pl.col("has.error").fill_null(value=False)
     counts = (
         run.records.group_by("test")

@@ -10,7 +10,9 @@ from msgspec import UNSET, UnsetType
 
 from perch.checks import RunView, check, design, first, plural
 from perch.checks.remedies import for_soak
+from perch.judge.host_lines import FLOWS
 from perch.judge.hosts import OLD, HostFacts, cxi_hosts, owed_areas
+from perch.judge.raw import walk_folder
 from perch.model.moments import LOST_S, moment
 from perch.model.raw import Agent
 from perch.model.sections import Fact
@@ -108,6 +110,21 @@ def _not_idle(facts: HostFacts, begun: float, over: float | None) -> str | None:
     return None
 
 
+def _look(name: str, facts: HostFacts, agents: tuple[Agent, Agent]) -> str:
+    """What to do about outputs that are not whole. `agents`: of the first walk and the repeats."""
+    if agents[0].schema == OLD:
+        return "judge it with the Perch that measured it, or soak again"
+    cut = [one.state == "running" and bool(one.fault) for one in agents]
+    if any(cut):
+        file = f"{walk_folder(name, retry=not cut[0])}/{FLOWS}"
+        return f"fetch {file} from its host again, or measure again"
+    if facts.environment_fault or any(one.fault for one in agents):
+        return "measure again; another schema is judged by the Perch that measured it"
+    if facts.unsampled:
+        return f"fetch {facts.unsampled} from its host again, or measure again"
+    return f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
+
+
 @check(
     family="hosts",
     order=40,
@@ -129,14 +146,7 @@ def hosts(run: RunView) -> Iterator[Check]:
         if why is None:
             continue
         whole = False
-        look = f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
-        agents = [one or Agent() for one in (facts.agent, facts.retry_agent)]
-        if facts.environment_fault or any(one.fault for one in agents):
-            look = "measure again; another schema is judged by the Perch that measured it"
-        elif facts.unsampled:
-            look = f"fetch {facts.unsampled} from its host again, or measure again"
-        if agents[0].schema == OLD:
-            look = "judge it with the Perch that measured it, or soak again"
+        agents = (facts.agent or Agent(), facts.retry_agent or Agent())
         yield Check(
             id=f"host/{name}",
             title=f"Host {name} left whole outputs",
@@ -144,7 +154,7 @@ def hosts(run: RunView) -> Iterator[Check]:
             status="inconclusive",
             measured=why,
             evidence=[name],
-            remedy=(for_soak(agents[0].state) if is_soak else None) or look,
+            remedy=(for_soak(agents[0].state) if is_soak else None) or _look(name, facts, agents),
         )
     if whole:
         count = len(run.plan.hosts)

@@ -246,6 +246,24 @@ def test_a_line_of_no_planned_flow_keeps_no_pass(run_copy: Callable[[str], Path]
     assert "raw/alpha/flows.jsonl:3 repeats flow" in str(found["manifest/odd"].measured)
 
 
+def test_a_remedy_names_the_hosts_and_files_of_a_cut_run(run_copy: Callable[[str], Path]) -> None:
+    root = run_copy("loopback")
+    file = root / "raw/alpha/flows.jsonl"
+    file.write_bytes(file.read_bytes()[:-20])
+    file = root / "raw/beta/flows.jsonl"
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:1]))
+    remedies = {check.id: check.remedy for check in judging.judge(root)[0].checks}
+    assert remedies["host/alpha"] == (
+        "fetch raw/alpha/flows.jsonl from its host again, or measure again"
+    )
+    assert remedies["host/beta"] == (
+        "look at raw/beta/agent.log, or run the playbook again if the folder is missing"
+    )
+    flows = {str(one) for name, one in remedies.items() if name.startswith("flow/")}
+    assert flows and not any("<" in one for one in flows)
+    assert any("raw/alpha" in one and "raw/beta" in one for one in flows)
+
+
 def test_rubbish_in_samples_is_named_with_its_file(run_copy: Callable[[str], Path]) -> None:
     root = run_copy("loopback")
     (root / "raw/alpha/samples.jsonl").write_text("rubbish\n")
