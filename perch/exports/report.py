@@ -109,7 +109,7 @@ def _judged(root: Path) -> tuple[Run, list[str]]:
     from perch.views import inputs
 
     judged, fault = judging.judged(root)
-    faults = [str(fault)] if fault else []
+    faults = [f"{root}: {fault}"] if fault else []
     if not isinstance(judged, judging.Judged):
         return inputs.read_run(root), faults
     plan, limits, verdict = judged.plan, judged.limits, judged.verdict

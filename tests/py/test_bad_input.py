@@ -72,10 +72,11 @@ def test_a_plan_of_another_version(run: Run, perchctl: Perchctl) -> None:
     plan = run.root / "plan.json"
     document = json.loads(plan.read_text())
     plan.write_text(json.dumps(document | {"schema": "perch.plan/9"}))
-    refused(
-        perchctl("judge", run.root), 3, "plan.json", "its schema is 'perch.plan/9'",
-        "plan and measure again",
-    )  # fmt: skip
+    for command, code in (("judge", 3), ("report", 0)):
+        refused(
+            perchctl(command, run.root), code, f"perchctl {command}: {run.root}: plan.json: ",
+            "its schema is 'perch.plan/9'", "plan and measure again",
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
