@@ -82,7 +82,7 @@ def outside(verdict: Verdict, root: Path) -> list[OutsidePair]:
 
     found = verdict.outside
     if not isinstance(found, dict):
-        raise PerchError(ExitCode.FAIL, "nothing fell outside that a repeat could cure", file=root)
+        raise PerchError(ExitCode.FAIL, "no failed flow can be repeated", file=root)
     count, of, pairs = found["pairs"], found["of"], found["first"]
     # one pair may always be tried again
     if count > max(MOST_REPEATED * of, 1) or count > len(pairs):
