@@ -258,7 +258,9 @@ def _bound_faults(bound: Any, metric: Any) -> Iterator[Fault]:
 
 def _text_faults(limit: dict[Any, Any]) -> Iterator[Fault]:
     name = limit.get("id")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
+    if isinstance(name, bool | int | float):  # `id: no` is false in YAML
+        yield _fault("id", f"YAML reads it as {shown(name)}: put it in quotes")
+    elif not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", name):
         yield _fault("id", "an id has letters, digits, '.', '_' and '-' only")
     for key in ("title", "unit", "remedy"):
         if not is_text(limit.get(key)):

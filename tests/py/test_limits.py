@@ -201,6 +201,12 @@ TEXT = (
 )
 
 
+def test_an_id_that_yaml_reads_as_another_type_is_shown_as_that() -> None:
+    document = yaml.safe_load("{schema: perch.limits/1, limits: [{id: no}, {id: 12}]}")
+    found = [one.says for one in limit_faults.run_faults(document) if one.key == "id"]
+    assert found == [f"YAML reads it as {word}: put it in quotes" for word in ("false", "12")]
+
+
 @pytest.mark.parametrize(
     ("limit", "key", "line"),
     [
