@@ -27,8 +27,9 @@ def misses($fixtures):
   | if ($these | length) != 1 then "\($name): \($these | length) findings \($want.id) of \($want.device)"
     else
       $these[0]
-      | select((.status == $want.status and (.found | test($want.found)) and ($want.severity == null or .severity == $want.severity)) | not)
-      | "\($name): \(.id) is \(.status), \(.severity): \(.found)"
+      | select((.status == $want.status and (.found | test($want.found)) and ($want.severity == null or .severity == $want.severity)
+                and ($want.remedy == null or (.remedy | test($want.remedy)))) | not)
+      | "\($name): \(.id) is \(.status), \(.severity): \(.found); remedy: \(.remedy)"
     end;
 
 # ---- nonsense ---------------------------------------------------------------------------------------------------

@@ -43,7 +43,8 @@ def adaptive($raw; $d; $function; $host):
   | r::finding("adaptive-routing"; $d.name;
       { severity: "advisory", wanted: (if $trait then "on" else "off" end), source: "mstreg ROCE_ACCL; perch_fabric_traits",
         why: "packets that take several paths arrive out of order, and limits count that as loss",
-        remedy: "Set perch_fabric_traits: {adaptive_routing: \($on == true)}, or adaptive_routing_forced_en of ROCE_ACCL" });
+        remedy: (if $on == null then "Install mstflint (or MFT); as root, run mstreg -d \($function) --reg_name ROCE_ACCL --get"
+                 else "Set perch_fabric_traits: {adaptive_routing: \($on)}, or adaptive_routing_forced_en of ROCE_ACCL" end) });
 
 # Whether devlink's name is of a function, of a port of it, or of an auxiliary device below it: "auxiliary/mlx5_core.eth.2/131072".
 def is_of($raw; $function):
