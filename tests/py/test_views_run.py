@@ -312,8 +312,10 @@ def test_the_summary_names_the_scope_and_the_limit_as_the_report_does(
     made.verdict["scope"] = "software"
     most = {"limit": {"min": None, "max": 10}, "unit": "us", "evidence": ["t/n1/n2/0/3#8"]}
     made.verdict["checks"] = [
+        check("coverage", "pass", 72),
         check("tail/t", "advisory", 30, remedy="look", **most),
         check("copies", "advisory", "2 flows"),
+        check("manifest", "pass", 12),
     ]
     made.write(tmp_path)
     lines = perchctl("summary", tmp_path).stdout.splitlines()
@@ -335,7 +337,9 @@ def test_the_summary_names_the_scope_and_the_limit_as_the_report_does(
 def test_a_summary_names_the_file_that_is_damaged(
     perchctl: Command, tmp_path: Path, file: str, content: str | None, code: int, said: str
 ) -> None:
-    fabric().write(tmp_path)
+    made = fabric()
+    made.verdict["checks"].append(check("manifest", "pass", 12))
+    made.write(tmp_path)
     path = tmp_path / file
     if content is None:
         path.unlink()
