@@ -46,7 +46,7 @@ topic() {
 
 @test "addresses: MTU, active MTU, GIDs, and ARP of several cards in one subnet" { topic address 32; }
 
-@test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 29; }
+@test "PCIe: link, settings, errors, memory node and interrupts" { topic pci 34; }
 
 @test "the driver: firmware, rings, coalescing and offloads" { topic driver 16; }
 

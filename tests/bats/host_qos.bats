@@ -307,7 +307,7 @@ changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2
   finds qos-ecn-parameters info "rp_ai_rate=5" mlx5-dcb "$of"
   finds qos-pfc bad "off" mlx5-dcb "$of | $(changed 'dcb-pfc ens1np0' '.prio_pfc = [false, false, false, false, false, false, false, false]')"
   finds qos-pfc unknown "there is no such interface" mlx5-dcb "$vf"
-  vf+=' | .files["/sys/bus/pci/devices/0000:3b:00.2/current_link_speed"] = "Unknown"'
+  vf+=' | .files["/sys/bus/pci/devices/0000:3b:00.2/current_link_speed"] = "Unknown" | .files["/sys/bus/pci/devices/0000:3b:00.2/current_link_width"] = "0"'
   finds qos-pfc not_applicable "0000:3b:00.2 is a virtual function; its physical function is not on this host" mlx5-dcb "$vf"
   holds '[.[] | select(.status == "unknown" and .severity == "required") | .id] == []' mlx5-dcb "$vf" '{}'
   agree

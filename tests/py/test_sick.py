@@ -30,7 +30,7 @@ from selftest.edits import (
     sealed_again,
     substitute,
 )
-from selftest.faults.hosts import BRIDGE, CARD, HALF_RATE, half_uplink, no_pfc
+from selftest.faults.hosts import BRIDGE, CARD, HALF_RATE, LOWER, UPPER, half_uplink, no_pfc
 from selftest.faults.links import DARK, EXCHANGED, FEC_OFF
 from selftest.files import Document, document
 from selftest.paths import FIXTURES
@@ -89,6 +89,12 @@ def flow_control(change: Change) -> Change:
 
 def on_priority_5(answer: Document) -> None:
     answer["prio_pfc"] = [number == 5 for number in range(8)]
+
+
+def unread_widths(document: Document) -> None:
+    """Of the bridges; the card's own is there."""
+    for bridge in (UPPER, LOWER):
+        del document["files"][f"/sys/bus/pci/devices/{bridge}/current_link_width"]
 
 
 def slow_slot(document: Document) -> None:
@@ -184,6 +190,15 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "an uplink of a PCIe switch with half its lanes": (
         "FAIL", "host_check/nic-pcie-uplinks/beta/mlx5_0", (edit(BETA, half_uplink),),
+    ),
+    "an uplink of a PCIe switch whose width cannot be read": (
+        "INCONCLUSIVE", "host_check/nic-pcie-uplinks/beta/mlx5_0",
+        (edit(BETA, half_uplink, unread_widths),),
+    ),
+    "a card that no longer answers: all bits are one": (
+        "INCONCLUSIVE", "host_check/nic-pcie-width/beta/mlx5_0",
+        (edit(BETA, file_says((f"{CARD}/current_link_speed", "Unknown"),
+                              (f"{CARD}/current_link_width", "63"))),),
     ),
     "a card in a slot that is too slow for its port": (
         "FAIL", "host_check/nic-pcie-bandwidth/beta/mlx5_0", (edit(BETA, slow_slot),),

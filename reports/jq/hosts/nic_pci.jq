@@ -9,24 +9,28 @@ def dir: "/sys/bus/pci/devices/\(.)/";
 
 # "16.0 GT/s PCIe" or, of older kernels, "8 GT/s" -> 16
 def giga($raw; $path): r::text($raw; $path) | [strings | capture("^(?<v>[0-9]+(\\.[0-9]+)?) GT/s").v | tonumber + 0] | .[0];
-def lanes($raw; $path): r::number($raw; $path) | if . != null and . > 0 and . < 64 then . else null end;
+# The widths that PCI Express has; 63, all bits of the field, is of a card that no longer answers.
+def lanes($raw; $path): r::number($raw; $path) as $n | if [1, 2, 4, 8, 12, 16, 32] | index([$n]) != null then $n else null end;
 
 def ends($raw; $chain): [$chain[0:2][] | dir] ;
 
 # The link between the NIC and what is above it: as fast as the slower end, as wide as the narrower one. A virtual
 # function, and a machine without PCIe, has a link of no speed.
 def no_link($raw; $d; $host; $path):
-  if r::text($raw; $path) != null then r::not_applicable("\($d.chain[0]) reports no PCIe link, as is usual for a virtual function")
+  if r::is_guest($raw; $d.chain[0]) then r::not_applicable("\($d.chain[0]) reports no PCIe link, as is usual for a virtual function")
   elif $host.scope != "hardware" then r::not_applicable("\($d.chain[0]) has no PCIe link")
-  else r::unknown("no \($path)") end;
+  else r::unknown(if $raw.files[$path] == null then "no \($path)" else "\($path) cannot be true" end) end;
 
 def pcie_link($raw; $d; $host; $id; read; $unit; $worse):
   [$d.chain[0:2][] | dir] as $ends
   | ($ends[0] + "current_link_\($id)") as $path
   | ($path | read) as $now
+  | ($ends[0] + "max_link_\($id)") as $can
+  | ($can | read) as $own
   | [$ends[] + "max_link_\($id)" | read | values] as $most
   | ($most | min) as $wanted
-  | if $now == null or $most == [] then no_link($raw; $d; $host; $path)
+  | if $now == null or ($own != null and $now > $own) then no_link($raw; $d; $host; $path)
+    elif $own == null then no_link($raw; $d; $host; $can)
     else r::either($now >= $wanted; "\($now)\($unit); the card supports \($most[0])\($unit)"
                                     + if ($most | length) > 1 then ", its slot \($most[1])\($unit)" else "" end; $now) end
   | r::finding("pcie-\($id)"; $d.name;
@@ -45,15 +49,16 @@ def uplinks($raw; $chain):
     | def told($function; $which): ($function | dir) + "\($which)_link_\($of.id)" | if $of.id == "speed" then giga($raw; .) else lanes($raw; .) end;
       told($lower; "current") as $now
     | [$lower, ($upper | values) | told(.; "max") | values] as $most
-    | {lower: $lower, upper: ($upper // "the root"), $now, most: ($most | min), unit: $of.unit} ];
+    | {lower: $lower, upper: ($upper // "the root"), id: $of.id, $now, most: ($most | min), unit: $of.unit} ];
 
 def uplink($raw; $d; $host):
   uplinks($raw; $d.chain) as $all
-  | [$all[] | select(.now != null and .most != null)] as $read
-  | [$read[] | select(.now < .most)] as $bad
+  | [$all[] | select(.now == null or .most == null)] as $unread
+  | [$all[] | select(.now != null and .most != null and .now < .most)] as $bad
   | if $all == [] then r::not_applicable("no PCIe switch is above \($d.chain[0])")
-    elif $read == [] then no_link($raw; $d; $host; ($all[0].lower | dir) + "current_link_speed")
-    else r::either($bad == []; if $bad == [] then "\($read | map(.lower) | unique | length) above \($d.chain[1]), each as fast as it can be"
+    elif $unread != [] and $bad == [] then
+      $unread[0] | no_link($raw; $d; $host; (.lower | dir) + "\(if .now == null then "current" else "max" end)_link_\(.id)")
+    else r::either($bad == []; if $bad == [] then "\($all | map(.lower) | unique | length) above \($d.chain[1]), each as fast as it can be"
                                else $bad | map("\(.lower) to \(.upper): \(.now)\(.unit) of \(.most)\(.unit)") | join("; ") end; null) end
   | r::finding("pcie-uplinks"; $d.name;
       { severity: "required", wanted: "full speed and width", source: sysfs_pci,

@@ -93,9 +93,11 @@ def physical($raw):
   if . == [] then .
   else ([$raw.links["/sys/bus/pci/devices/\(.[0])/physfn"] | functions[]] | .[0]) as $physical | [$physical // .[0]] + .[1:] end;
 
-# A virtual function in a guest: the kernel finds no speed in its registers, which its physical function has (Single Root I/O
-# Virtualization, link status; Linux, drivers/pci/probe.c, pci_speed_string).
-def is_guest($raw; $function): text($raw; "/sys/bus/pci/devices/\($function)/current_link_speed") | strings // "" | test("^Unknown");
+# A virtual function in a guest: the kernel finds no speed and no lanes in its registers, which its physical function has
+# (Single Root I/O Virtualization, link status; Linux, drivers/pci/probe.c, pci_speed_string).
+def is_guest($raw; $function):
+  "/sys/bus/pci/devices/\($function)/current_link_" as $link
+  | (text($raw; $link + "speed") | strings // "" | test("^Unknown")) and number($raw; $link + "width") == 0;
 def guest($function): not_applicable("\($function) is a virtual function; its physical function is not on this host");
 
 # {name, rdma: whether it is there, software: made by no card, cxi, port, dir (of the port), netdev, gid_index, gids,
