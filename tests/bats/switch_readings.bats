@@ -221,6 +221,19 @@ assert_all_pass() {
   done
 }
 
+@test "bytes that a port could not carry leave nothing of it known" {
+  local said='.commands.interfaces.stdout |= (fromjson | .interfaces["Ethernet1/1"].interfaceCounters.outOctets = SAID | tojson)'
+  # 100 Gb/s carry 12.75 TB in the 60 s between and 960 s of the reading
+  switches eos . "${said/SAID/12700000000000}"
+  assert_all_pass
+  switches eos . "${said/SAID/12800000000000}"
+  assert_check switch/drops/leaf1/Ethernet1/1 inconclusive "bytes (tx) grew faster than the port can carry: 100 Gb/s"
+  assert_json out.json '.rows[0] | .utilisation_percent == null and .tx_mbit_s == null'
+  switches eos . "${said/SAID/\"999999999999999999999\"}"
+  assert_check switch/drops/leaf1/Ethernet1/1 inconclusive "faster than the port can carry"
+  assert_check switch/drops pass "1 port"
+}
+
 @test "each port that the inventory names and the switch does not have is named, also where the host has another one" {
   switches nxos . . '{"ports": {"node1": ["Ethernet1/1/1", "Ethernet1/99"], "node2": ["Eth1/98"]}}'
   assert_check switch/ports/leaf1/Ethernet1/99 inconclusive "leaf1 Ethernet1/99 (node1): the switch has no port Ethernet1/99"

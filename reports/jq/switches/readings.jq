@@ -101,6 +101,16 @@ def cleared($before; $seconds):
     elif $was.ago_s == null and $now.at == $was.at then empty
     else "counters cleared or started again: \($was.at // "\($was.ago_s) s before" | tostring), then \($now.at // "never" | tostring)" end;
 
+# Seconds by which a counter may be older than its reading: a reading has at most 8 commands (EOS), and each may take 120 s
+# (switch_check_timeout).
+def reading_s: 960;
+# More bytes than the port could carry: the counter began anew from another number, or was never one. The port may have
+# changed its speed.
+def impossible($what; $before; $after; $gbit_s; $seconds):
+  grown($before; $after) as $bytes
+  | if $bytes == null or $gbit_s == null or $bytes * 8 <= $gbit_s * 1e9 * ($seconds + reading_s) then empty
+    else "\($what) grew faster than the port can carry: \($gbit_s | c::figure) Gb/s" end;
+
 # Every counter of a port that went back; one is enough to know that the others began anew, too, whatever they show.
 def all_lost($before; $seconds):
   . as $a
@@ -110,6 +120,7 @@ def all_lost($before; $seconds):
       (.errors | to_entries[] | lost("errors (\(.key))"; $before.errors[.key]; .value)),
       lost("pause storms"; $before.pfc.storms; .pfc.storms),
       (("rx", "tx") as $way | lost("bytes (\($way))"; $before.bytes[$way]; .bytes[$way]),
+        impossible("bytes (\($way))"; $before.bytes[$way]; .bytes[$way]; ([$a.speed_gbit_s, $before.speed_gbit_s] | max); $seconds),
         lost("pause frames (\($way))"; $before.pfc[$way + "_total"]; .pfc[$way + "_total"]),
         (range(8) as $p | lost("pause frames (\($way), priority \($p))"; $before.pfc[$way][$p]; $a.pfc[$way][$p]))),
       cleared($before; $seconds) ];

@@ -176,6 +176,14 @@ FAULTS = (
         edit(BEFORE, counter("0x1a00000000003", GROUP_DROPS, "99999")),
     ),
     fault(
+        "switch-impossible",
+        "switched",
+        INCONCLUSIVE,
+        "switch/drops/leaf1/Ethernet0 switch/*",
+        "a switch's port that counted more bytes than it could carry",
+        edit(AFTER, counter("0x1000000000012", "SAI_PORT_STAT_IF_OUT_OCTETS", "9" * 21)),
+    ),
+    fault(
         "switch-speed",
         "switched",
         FAIL,
