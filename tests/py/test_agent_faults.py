@@ -162,8 +162,8 @@ def test_a_stopped_server_and_command_are_ended(hosts: Callable[..., Hosts]) -> 
 def test_a_perch_serve_that_was_killed_ends_its_agent_alone(hosts: Callable[..., Hosts]) -> None:
     """The client has measured nothing, and says so; both ends stay without hanging."""
     both = hosts(LONG, QUICK)
-    both.start("alpha", "--start-window", "1")
     both.start("beta")
+    both.start("alpha")
     asyncio.run(until(began(both, "alpha", "t1"), 60))
     os.kill(child(both.pid("beta"), "serve"), signal.SIGKILL)
     both.wait("alpha", "beta")
