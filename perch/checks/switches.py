@@ -102,6 +102,13 @@ def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
     """A host that no port leads to was not looked at."""
     found = {port["host"] for switch in rows for port in switch["rows"]}
     missing = [name for name in hosts if name not in found]
+    if any(row.get("faults") for row in rows):
+        remedy = "correct first what switch/answers found"
+    else:
+        remedy = (
+            "name the port (switch_check_ports: {HOST: PORT}), or turn LLDP on at host and "
+            "switch; add the host's switch to the group switches"
+        )
     if missing:
         yield Check(
             id="switch/ports",
@@ -111,8 +118,7 @@ def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
             measured=f"none leads to {names(missing, 8)}",
             source="design, a port that is not found makes its checks inconclusive",
             evidence=first(missing),
-            remedy="name the port (switch_check_ports: {HOST: PORT}), or turn LLDP on at host and "
-            "switch; add the host's switch to the group switches",
+            remedy=remedy,
         )
 
 

@@ -275,6 +275,26 @@ ports_of() {
   done
 }
 
+@test "a switch that answers in the words of another model has the wrong provider, whatever its LLDP says" {
+  local asked answers wrong="another form than those of"
+  for asked in nxos eos sonic; do
+    for answers in nxos eos sonic; do
+      [ $asked != $answers ] || continue
+      switches $asked "$(other_words $answers before)" "$(other_words $answers after)"
+      assert_check switch/answers/leaf1 inconclusive "before: its answers have $wrong $asked; after: its answers have $wrong $asked"
+      assert_json out.json 'any(.checks[]; .id == "switch/answers/leaf1" and (.remedy | contains("switch_check_provider")))
+        and any(.checks[]; .id == "switch/ports" and (.remedy | contains("switch/answers")))
+        and ([.checks[] | select(.status | IN("pass", "fail")) | .id] == [])'
+    done
+  done
+}
+
+# other_words MODEL PHASE: a filter that gives each answer the words of MODEL, of the same command or else of its first one
+other_words() {
+  reading_of "$1" "$2" | jq -c '.commands' >"other-$2.json"
+  jq -r '"\(.) as $other | .commands |= with_entries(.value.stdout = ($other[.key] // $other[$other | keys[0]]).stdout)"' "other-$2.json"
+}
+
 @test "a reading of another run, switch or phase, or one of the same moment, is none" {
   each_after nxos '(.run = "other"), (.switch = "leaf9"), (.phase = "before"), (.provider = "eos"), (.commands = []), (.collected = "yesterday"),
     (.collected = "2026-01-01T00:00:30.000000Z"), (.collected = "2025-12-31T00:00:00Z")' '{}'

@@ -1,5 +1,6 @@
 # Switches as readings.jq made rows of them -> findings, as host_check's are. perch/checks/switches.py makes checks of them: a switch that
 # could not be read, and a port that was not found (`open`), leave them INCONCLUSIVE whatever the scope.
+import "switches/readings" as switch;
 import "common" as c;
 
 # The words of a finding: the claim where it is as wanted, and the fault where it is not.
@@ -23,7 +24,9 @@ def design: "design, a switch that cannot be reached makes its checks inconclusi
 def reading:
   if .faults != [] then
     finding("answers"; "unknown"; "required"; (.faults[0:3] | map("\(.command): \(.why)") | join("; ")); "an answer to every command, before and after the run";
-            why_read; "Log in to the switch with the inventory's settings (ansible_host, ansible_user, key) and run the command; roles/switch_check/README.md lists them"; design)
+            why_read;
+            (if .provider as $p | any(.faults[]; .why == switch::other_form($p)) then "Correct switch_check_provider, if it names another model"
+             else "Log in to the switch with the inventory's settings (ansible_host, ansible_user, key) and run the command; roles/switch_check/README.md lists them" end); design)
     + {open: true}
   else finding("answers"; "ok"; "required"; "read before and after"; "read before and after the run"; why_read; null; design) end;
 

@@ -160,7 +160,9 @@ def judged($run; $name; $plan; $hosts; $before; $after):
       | .gaps = ([$after | faults(optional($plan.provider))])
       | .seconds = ((($after.collected | seconds) - ($before.collected | seconds)) | c::rounded)
       | ($before | ports_of($plan.provider)) as $was | ($after | ports_of($plan.provider)) as $is
-      | .faults += [{before: $was, after: $is} | to_entries[] | select(.value == null) | {command: .key, why: other_form($plan.provider)}]
+      | if .faults == [] then # without an answer there is no port, either; another model's words may name none
+          .faults = [{before: $was, after: $is} | to_entries[] | select(.value == null or .value == []) | {command: .key, why: other_form($plan.provider)}]
+        else . end
       | .seconds as $seconds
       | .not_found = ($is // [] | not_found($hosts; $plan.ports // {}))
       | unshared($hosts) as $unshared

@@ -176,6 +176,14 @@ FAULTS = (
         edit(BEFORE, counter("0x1a00000000003", GROUP_DROPS, "99999")),
     ),
     fault(
+        "switch-model",
+        "switched",
+        INCONCLUSIVE,
+        UNANSWERED,
+        "a switch that was asked as another model, and names none of its ports",
+        edit(BOTH, says_json("counters", dict.clear)),
+    ),
+    fault(
         "switch-impossible",
         "switched",
         INCONCLUSIVE,
