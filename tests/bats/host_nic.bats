@@ -32,7 +32,7 @@ topic() {
   assert_output "$2 cases"
 }
 
-@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 41; }
+@test "the link: state, layer, speed, width, subnet manager and errors" { topic link 46; }
 
 @test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 16; }
 

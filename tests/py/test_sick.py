@@ -91,6 +91,16 @@ def on_priority_5(answer: Document) -> None:
     answer["prio_pfc"] = [number == 5 for number in range(8)]
 
 
+def not_bought(plan: Document) -> None:
+    for host in plan["hosts"].values():
+        host["link_gbit_s"] = None
+
+
+def hung(document: Document) -> None:
+    said = document["commands"][f"settings {fabric_plan.netdev(0)}"]
+    said |= {"exit": 124, "stdout": ""}
+
+
 def unread_widths(document: Document) -> None:
     """Of the bridges; the card's own is there."""
     for bridge in (UPPER, LOWER):
@@ -209,6 +219,10 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     "a link at half its rate, without ethtool": (
         "FAIL", "host_check/nic-link-speed/beta/mlx5_0",
         (edit(BETA, HALF_RATE, without("settings")),),
+    ),
+    "a link at half its rate, and an ethtool that hangs": (
+        "INCONCLUSIVE", "host_check/nic-link-speed/beta/mlx5_0",
+        (edit("plan.json", not_bought), edit(BETA, HALF_RATE, hung)),
     ),
     "a link at half its rate, by what the flows saw": (
         "FAIL", "expected/rate", (prints(WRITTEN, put("link.rate_gbit_s", 50)),),

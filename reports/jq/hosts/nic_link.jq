@@ -92,10 +92,15 @@ def link($raw; $d):
                   // interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
-# Why nobody knows what a port could do: the tool that says it is not installed; null where it is.
+# Why nobody knows what a port could do: its tool is missing, failed, hung or printed rubbish. Null where the tool answered that
+# there is nothing to tell ("Not reported" of a bond), where the driver cannot (EOPNOTSUPP), and in a guest.
 def unasked($raw; $d):
   (if r::text($raw; $d.dir + "/link_layer") == "InfiniBand" then "portinfo \($d.name)/\($d.port)" else "settings \($d.netdev)" end) as $name
-  | if r::command($raw; $name) | . != null and .exit == null then r::silent($raw; $name) else null end;
+  | r::command($raw; $name) as $command
+  | if $command == null or r::is_guest($raw; $d.chain[0])
+       or (r::said($raw; $name) // "" | test("(^|\n)[ \t]*(Supported link modes:|LinkWidthSupported:)"))
+       or (r::is_tried($raw; $name) and ([$command.stderr | strings] | any(test("not supported"; "i")))) then null
+    else r::silent($raw; $name) end;
 
 def speed($raw; $d; $host):
   link($raw; $d) as $link | $host.link_gbit_s as $wanted
@@ -112,7 +117,8 @@ def speed($raw; $d; $host):
       { severity: "required", wanted: (($wanted // $link.most) | if . == null then null else "\(.) Gb/s" end),
         why: "a slower link caps every bandwidth, and other checks do not show it",
         source: (if $wanted != null then "perch_link_gbit_s" else "the port's supported speeds (ethtool or smpquery portinfo)" end),
-        remedy: "Check cable, transceiver and switch port; if the link was bought slower, set perch_link_gbit_s" });
+        remedy: (if .status == "unknown" then "Set perch_link_gbit_s to the rate that was bought; or see why ethtool or smpquery does not answer"
+                 else "Check cable, transceiver and switch port; if the link was bought slower, set perch_link_gbit_s" end) });
 
 # value: its links that are up
 def bond($raw; $d):
@@ -127,11 +133,13 @@ def bond($raw; $d):
         remedy: "Check its cable, transceiver and switch port; or remove it from \($d.netdev)" });
 
 # InfiniBand alone tells its lanes. A splitter cable of HDR has two, on purpose.
-def width($raw; $d):
+def width($raw; $d; $host):
   link($raw; $d) as $link
   | ($link.most_lanes // 4) as $wanted
   | if $link.lanes == null then r::unknown("no \($d.dir)/rate")
     elif $link.lanes >= $wanted then r::result("ok"; "\($link.lanes)X"; $link.lanes)
+    elif $link.lanes == 2 and $link.most_lanes == null and $host.link_gbit_s == null and $host.scope == "hardware" and unasked($raw; $d) != null then
+      r::result("unknown"; "2X; the supported width is not known: \(unasked($raw; $d))"; 2)
     elif $link.lanes == 2 then r::result("info"; "2X, as behind a splitter cable"; 2)
     else r::result("bad"; "\($link.lanes)X"; $link.lanes) end
   | r::finding("link-width"; $d.name;
@@ -218,7 +226,7 @@ def carrier($raw; $netdev):
 
 def of_port($raw; $d; $host):
   state($raw; $d), layer($raw; $d; $host), speed($raw; $d; $host), bond($raw; $d),
-  (select(r::text($raw; $d.dir + "/link_layer") == "InfiniBand") | width($raw; $d), subnet_manager($raw; $d)),
+  (select(r::text($raw; $d.dir + "/link_layer") == "InfiniBand") | width($raw; $d; $host), subnet_manager($raw; $d)),
   port_errors($raw; $d);
 
 def findings($raw; $host; $devices):
