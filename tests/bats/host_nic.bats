@@ -34,7 +34,7 @@ topic() {
 
 @test "the link: state, layer, speed, width, subnet manager and errors" { topic link 46; }
 
-@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 16; }
+@test "FEC: modes and blocks, by JSON and text; a tool that is missing, hangs or prints rubbish" { topic fec 18; }
 
 @test "neighbours: by LLDP and smpquery; two on a port, none, and tools that are missing, hang or print rubbish" { topic cabling 20; }
 

@@ -96,9 +96,14 @@ def not_bought(plan: Document) -> None:
         host["link_gbit_s"] = None
 
 
-def hung(document: Document) -> None:
-    said = document["commands"][f"settings {fabric_plan.netdev(0)}"]
-    said |= {"exit": 124, "stdout": ""}
+def hung(asked: str) -> Change:
+    """A command of the first card's interface."""
+
+    def change(document: Document) -> None:
+        said = document["commands"][f"{asked} {fabric_plan.netdev(0)}"]
+        said |= {"exit": 124, "stdout": ""}
+
+    return change
 
 
 def unread_widths(document: Document) -> None:
@@ -222,7 +227,11 @@ SICK: dict[str, tuple[str, str, tuple[Edit, ...]]] = {
     ),
     "a link at half its rate, and an ethtool that hangs": (
         "INCONCLUSIVE", "host_check/nic-link-speed/beta/mlx5_0",
-        (edit("plan.json", not_bought), edit(BETA, HALF_RATE, hung)),
+        (edit("plan.json", not_bought), edit(BETA, HALF_RATE, hung("settings"))),
+    ),
+    "blocks that FEC lost, and an ethtool that hangs at the end": (
+        "INCONCLUSIVE", "host_check/nic-fec-blocks/beta/mlx5_0",
+        (edit(BETA, hung("fec-later")),),
     ),
     "a link at half its rate, by what the flows saw": (
         "FAIL", "expected/rate", (prints(WRITTEN, put("link.rate_gbit_s", 50)),),

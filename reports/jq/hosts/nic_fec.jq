@@ -18,11 +18,15 @@ def parsed:
   | .mode as $mode | .mode = (if modes | index([$mode]) != null then $mode else null end)
   | .uncorrectable |= if c::is_finite and . >= 0 and . < 1e15 then . else null end;
 
-# {mode, uncorrectable, gain} of one interface. gain: what came while host-check ran.
+# {mode, uncorrectable, gain, damaged} of one interface. gain: what came while host-check ran. damaged: what was counted first was
+# gone or smaller at the end: ethtool did not answer, or the count was reset.
 def of_carrier($raw; $carrier):
   (r::said($raw; "fec \($carrier)") // "" | parsed) as $first
   | (r::said($raw; "fec-later \($carrier)") // "" | parsed) as $later
-  | $first + {gain: (($later.uncorrectable // $first.uncorrectable // 0) - ($first.uncorrectable // 0))};
+  | (($later.uncorrectable // $first.uncorrectable // 0) - ($first.uncorrectable // 0)) as $gain
+  | $first
+    + { $gain, damaged: ($first.uncorrectable != null and r::command($raw; "fec-later \($carrier)") != null
+                         and ($later.uncorrectable == null or $gain < 0)) };
 
 # Of a device, or null where it has no Ethernet link: {carriers: {name: as above}, mode}. mode: null where it is not known.
 def fec($raw; $d):
@@ -57,14 +61,16 @@ def blocks($raw; $d; $fec):
   [$fec.carriers | to_entries[] | select(.value.uncorrectable != null)] as $counted
   | [$counted[] | select(.value.uncorrectable > 0 or .value.gain > 0)] as $bad
   | any($bad[]; .value.gain > 0) as $now
+  | [$counted[] | select(.value.damaged) | .key] as $damaged
   | if $fec.mode == null then why_unread($raw; $d; $fec.carriers)
     elif $counted == [] then r::not_applicable("ethtool or the driver counts no FEC blocks")
+    elif ($now | not) and $damaged != [] then r::unknown("blocks of \($damaged | c::names(4)): not read again, or reset during the check")
     else
       r::either($bad == []; if $bad == [] then "0" else
         $bad | map("\(.value.uncorrectable) on \(.key)" + if .value.gain > 0 then " (+\(.value.gain) during the check)" else "" end)
         | join(", ") end; null) end
   | r::finding("fec-blocks"; $d.name;
-      { severity: (if $now then "required" else "advisory" end), wanted: "0 uncorrectable blocks, and no increase during the check",
+      { severity: (if $now or ($damaged != []) then "required" else "advisory" end), wanted: "0 uncorrectable blocks, and no increase during the check",
         why: "a block that FEC cannot correct is a lost packet", source: "IEEE 802.3, 30.5.1.1.18 aFECUncorrectableBlocks",
         remedy: "Clean or replace cable and transceiver on both ends; ethtool -m \($fec.carriers | keys_unsorted[0]) shows the module" });
 
