@@ -1,6 +1,6 @@
 """Adds to switches as reports/jq judged them the checks that a verdict makes of their findings.
 
-Reads lines, each an array of {switch, rows, findings}, and prints the same with `checks`.
+Reads lines, each an array of {switch, ports, rows, findings}, and prints the same with `checks`.
 """
 
 import json
@@ -38,7 +38,7 @@ ANSWERS = {name: HostFacts(wanted={"pfc_priorities": []}) for name in HOSTS}
 def judged(one: dict[str, Any]) -> dict[str, Any]:
     row = one["switch"]
     facts = SwitchFacts([row], one["findings"])
-    planned = PlanSwitch(row["provider"], row["scope"], row["priorities"])
+    planned = PlanSwitch(row["provider"], row["scope"], row["priorities"], one["ports"])
     plan = msgspec.structs.replace(PLAN, switches={row["name"]: planned})
     view = RunView(plan=plan, records=pl.DataFrame(), hosts=ANSWERS, switches=facts)
     return one | {"checks": msgspec.to_builtins(list(switches(view)))}

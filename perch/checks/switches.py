@@ -122,6 +122,36 @@ def _unfound(hosts: Iterable[str], rows: list[Finding]) -> Iterator[Check]:
         )
 
 
+def _shared(run: RunView) -> Iterator[Check]:
+    """Ports of several machines that the inventory does not name, as of a multi-host card."""
+    shared: dict[str, list[str]] = {}
+    for row in run.switches.rows if run.switches else []:
+        named = (run.plan.switches or {})[row["name"]].ports
+        hosts: dict[str, list[str]] = {}
+        for port in row["rows"]:
+            hosts.setdefault(port["port"], []).append(port["host"])
+        for port, of in hosts.items():
+            machines = {
+                (run.hosts[one].hostname if one in run.hosts else None) or one for one in of
+            }
+            if len(machines) > 1 and not named.keys() >= set(of):
+                shared[f"{row['name']} {port}"] = of
+    if shared:
+        place, of = next(iter(shared.items()))
+        more = f", and {plural(len(shared) - 1, 'more port')}" if len(shared) > 1 else ""
+        yield Check(
+            id="switch/shared",
+            title="Switches: each port leads to one host",
+            fault="Switches: a port leads to several hosts",
+            status="inconclusive",
+            measured=f"{place} leads to {names(of, 3)}{more}",
+            source="design, a port that is not found makes its checks inconclusive",
+            evidence=first(sorted({name for of in shared.values() for name in of})),
+            remedy="name the port of each of these hosts (switch_check_ports: {HOST: PORT}), or "
+            "correct their LLDP",
+        )
+
+
 def _unread(run: RunView) -> Iterator[Check]:
     """Switches that the plan names for hosts of hardware, and that were not read.
 
@@ -267,6 +297,7 @@ def switches(run: RunView) -> Iterator[Check]:
     yield from moved(run)
     yield from _while_flows_ran(run.switches.rows, run.plan.soak is not None)
     yield from _unfound(run.plan.hosts, run.switches.rows)
+    yield from _shared(run)
     simulated = [row["name"] for row in run.switches.rows if row.get("scope") == "simulated"]
     if simulated:
         yield Check(

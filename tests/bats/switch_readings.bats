@@ -15,7 +15,7 @@ setup_file() {
       {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
     | ({provider, scope: "hardware", ports: {}, priorities: [3]} + .plan) as $plan | .before as $before
     | [.after[] as $after | s::judged("r"; "leaf1"; $plan; $hosts; $before; $after)
-        | {switch: ., rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]}]')"
+        | {switch: ., ports: $plan.ports, rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]}]')"
   keep checks "$TOP/.venv/bin/python" "$TOP/tests/switch_checks.py"
 }
 teardown_file() { end_kept; }
@@ -240,6 +240,16 @@ assert_all_pass() {
   assert_check switch/ports/leaf1/Eth1/98 inconclusive "(node2)"
   assert_check switch/ports inconclusive "none leads to node2"
   assert_json out.json '[.rows[] | [.host, .port]] == [["node1", "Ethernet1/1/1"]] and (.switch.not_found | length) == 2'
+}
+
+@test "a port with two hosts as neighbours is of neither, unless the inventory names it for both" {
+  local two='.commands.lldp.stdout |= (fromjson | .lldpNeighbors["Ethernet1/1"].lldpNeighborInfo += .lldpNeighbors["Ethernet2/1"].lldpNeighborInfo | .lldpNeighbors["Ethernet2/1"].lldpNeighborInfo = [] | tojson)'
+  switches eos . "$two"
+  assert_check switch/shared inconclusive "leaf1 Ethernet1/1 leads to node1, node2"
+  switches eos . "$two" '{"ports": {"node1": ["Ethernet1/1"]}}'
+  assert_check switch/shared inconclusive "leaf1 Ethernet1/1 leads to node1, node2"
+  switches eos . "$two" '{"ports": {"node1": ["Ethernet1/1"], "node2": ["Ethernet1/1"]}}'
+  assert_all_pass
 }
 
 # ports_of LLDP-NAME LLDP-NAME HOST HOST: whose ports those of the two neighbours are, by host

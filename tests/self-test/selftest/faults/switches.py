@@ -143,6 +143,15 @@ FAULTS = (
         "a host without a port on the switch",
         edit(BOTH, says("lldp", substitute('"beta"', '"omega"'))),
     ),
+    fault(
+        "switch-shared",
+        "switched",
+        INCONCLUSIVE,
+        "switch/shared",
+        "a port that the inventory gives to one host, and LLDP to another",
+        edit("plan.json", put("switches.leaf1.ports", {"alpha": ["Ethernet0"]})),
+        edit(BOTH, says("lldp", substitute('"alpha"', '"beta"'))),
+    ),
     of_port(
         "switch-down",
         FAIL,
