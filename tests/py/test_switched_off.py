@@ -133,10 +133,8 @@ def switched(
         run.hosts[name] = HostFacts(wanted={"pfc_priorities": wanted})  # type: ignore[index]
     run.plan.switches = planned
     if planned:
-        rows = [
-            {"name": name, "scope": "hardware", "rows": [{"host": host} for host in run.plan.hosts]}
-            for name in planned
-        ]
+        ports = [{"host": host, "port": f"port of {host}"} for host in run.plan.hosts]
+        rows = [{"name": name, "scope": "hardware", "rows": ports} for name in planned]
         object.__setattr__(run, "switches", SwitchFacts(rows=rows))
     return found(run, "switch")
 
