@@ -59,8 +59,9 @@ def virtual(answer: Document) -> None:
     """The first card is a virtual function, whose physical one has the port enp1s0p."""
     answer["links"]["/sys/class/net/enp1s0/device/physfn/net"] = "enp1s0p"
     commands = answer["commands"]
-    for name in ("fec", "fec-later", "module"):
-        commands[f"{name} enp1s0p"] = commands.pop(f"{name} enp1s0")
+    for name in [one for one in commands if one.endswith(" enp1s0")]:
+        if name.startswith(("fec", "module", "dcb-", "ethtool-")):
+            commands[f"{name}p"] = commands.pop(name)
     commands["lldp"]["stdout"] = commands["lldp"]["stdout"].replace("enp1s0", "enp1s0p")
 
 
