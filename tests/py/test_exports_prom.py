@@ -9,7 +9,7 @@ import pytest
 
 from perch.exports import prom, samples
 from perch.views import details, flow_facts, measured
-from tests.py.shown import Made, fabric
+from tests.py.shown import Made, check, fabric
 
 
 def text_of(made: Made, root: Path) -> str:
@@ -115,6 +115,7 @@ def test_without_a_plan_no_name_is_told(made: Made, tmp_path: Path) -> None:
     from perch.views import inputs
 
     made.verdict["coverage"] = {"planned": 0, "measured": 0, "missing": []}
+    made.verdict["checks"] += [check("coverage", "pass", 0), check("manifest", "pass", 12)]
     made.write(tmp_path)
     (tmp_path / "plan.json").write_text("{", encoding="utf-8")
     run = inputs.read_run(tmp_path)
