@@ -221,7 +221,8 @@ def unserved(_client, server):
 
 def standing_still(client, _server):
     counters = client["counters"]
-    after = counters["before"] | {"time_s": counters["after"]["time_s"]}
+    clocks = {key: counters["after"][key] for key in ("time_s", "monotonic_ns")}
+    after = counters["before"] | clocks
     client["counters"] = counters | {"after": after}
 
 
