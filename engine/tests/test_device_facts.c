@@ -10,18 +10,9 @@
 
 #include "host/device_facts.h"
 #include "host/netdev.h"
+#include "shell.h"
 
 static char root[] = "/tmp/perch-device-facts.XXXXXX";
-
-static _printf_(1, 2) void shell(const char *format, ...) {
-	char command[1024];
-	va_list ap;
-
-	va_start(ap, format);
-	(void) vsnprintf(command, sizeof(command), format, ap);
-	va_end(ap);
-	assert_int_equal(system(command), 0);
-}
 
 static void make(const char *path) {
 	shell("mkdir -p %s/%s", root, path);

@@ -14,6 +14,7 @@
 #include "doubles.h"
 #include "memory/gpu.h"
 #include "base/message.h"
+#include "shell.h"
 
 /*
  * Socket 0: root pci0000:16 has a switch with two NICs and two GPUs, and a GPU at a port of its own.
@@ -25,16 +26,6 @@
 enum { GPU_ROOT, GPU_FAR, GPU_SWITCH_B, GPU_SWITCH_A };
 
 static char root[] = "/tmp/perch-gpu-near.XXXXXX";
-
-static _printf_(1, 2) void shell(const char *format, ...) {
-	char command[1024];
-	va_list ap;
-
-	va_start(ap, format);
-	(void) vsnprintf(command, sizeof(command), format, ap);
-	va_end(ap);
-	assert_int_equal(system(command), 0);
-}
 
 static void put(const char *bridges, const char *address, int node) {
 	shell("cd %s && mkdir -p %s/%s sys/bus/pci/devices && echo %d >%s/%s/numa_node && "

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "backends/verbs/verbs_sysfs.h"
+#include "shell.h"
 #include "verbs_pair.h"
 
 static struct verbs_device device;
@@ -305,18 +306,16 @@ static void test_mtu_and_rate(void **state) {
 
 /* libibverbs caps the speed at NDR; the kernel says what it is. */
 static void test_xdr_is_told_from_ndr_by_the_kernel(void **state) {
-	char root[] = "/tmp/perch-verbs-rate.XXXXXX", command[256];
+	char root[] = "/tmp/perch-verbs-rate.XXXXXX";
 
 	(void) state;
 	assert_non_null(mkdtemp(root));
-	(void) snprintf(command, sizeof(command), "cd %s && mkdir -p sys/class/infiniband/d0/ports/1 && "
-			"echo '800 Gb/sec (4X XDR)' >sys/class/infiniband/d0/ports/1/rate", root);
-	assert_int_equal(system(command), 0);
+	shell("cd %s && mkdir -p sys/class/infiniband/d0/ports/1 && "
+	      "echo '800 Gb/sec (4X XDR)' >sys/class/infiniband/d0/ports/1/rate", root);
 	assert_true(rate_of(root, IBV_LINK_LAYER_INFINIBAND, 128, 2) == 800);
 	assert_true(rate_of(root, IBV_LINK_LAYER_INFINIBAND, 64, 2) == 200);
 	assert_true(rate_of("", IBV_LINK_LAYER_INFINIBAND, 128, 2) == 400);
-	(void) snprintf(command, sizeof(command), "rm -rf %s", root);
-	assert_int_equal(system(command), 0);
+	shell("rm -rf %s", root);
 }
 
 struct seen {
