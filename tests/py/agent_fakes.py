@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from perch.agent.children import Capture, Ended, Process
@@ -241,3 +242,11 @@ def counted(layout: dict[str, Any], values: str) -> dict[str, Any]:
         }
     assert next(words, None) is None
     return found
+
+
+def laid_out(root: Path, files: Mapping[str, str]) -> Path:
+    """Writes files with these texts below a folder, and returns it."""
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root

@@ -27,7 +27,7 @@ from perch.agent.share import Share
 from perch.plan import share
 from perch.plan.counted import table
 from setup import zipapp
-from tests.py.agent_fakes import FakeClock, counted, now, run, share_of
+from tests.py.agent_fakes import FakeClock, counted, laid_out, now, run, share_of
 from tests.py.test_plan_rounds import PLANS, Written
 
 TOP = Path(__file__).parents[2]
@@ -249,10 +249,7 @@ ETHTOOL = """NIC statistics:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for name, content in SYS.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    return tmp_path
+    return laid_out(tmp_path, SYS)
 
 
 class Spoken:

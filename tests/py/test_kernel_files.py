@@ -17,7 +17,7 @@ from perch.agent import kernel_files
 from perch.agent.counters import Counters
 from perch.agent.devices import find, first_line
 from perch.agent.kernel_files import WITHIN_S, KernelFiles
-from tests.py.agent_fakes import FakeClock, counted, run
+from tests.py.agent_fakes import FakeClock, counted, laid_out, run
 
 STATISTICS = "sys/class/net/eth0/statistics"
 PORT = "sys/class/infiniband/mlx5_0/ports/1"
@@ -42,10 +42,7 @@ def files(monkeypatch: pytest.MonkeyPatch) -> KernelFiles:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for name, content in SYS.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    return tmp_path
+    return laid_out(tmp_path, SYS)
 
 
 class Ethtool:
