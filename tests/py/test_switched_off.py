@@ -184,3 +184,31 @@ def test_switches_are_judged_by_the_lossless_priorities_that_hosts_want(
     assert "switch/priorities" not in switched({"leaf1": soft}, of_hosts)
     infiniband = msgspec.structs.replace(leaf, provider="infiniband")
     assert "switch/priorities" not in switched({"leaf1": infiniband}, of_hosts)
+
+
+@pytest.mark.parametrize(
+    ("hostnames", "named", "expected"),
+    [
+        (("node1", "node2"), {}, "inconclusive"),
+        ((None, None), {}, "inconclusive"),
+        # a card of several hosts, as the inventory says
+        (("node1", "node2"), {"a": ["Ethernet1"], "b": ["Ethernet1"]}, None),
+        (("node1", "node2"), {"a": ["Ethernet1"]}, "inconclusive"),
+        # one machine under two names
+        (("node1", "node1"), {}, None),
+    ],
+)
+def test_a_port_leads_to_one_machine_unless_the_inventory_says_more(
+    hostnames: tuple[str | None, str | None], named: dict[str, list[str]], expected: str | None
+) -> None:
+    run: RunView = run_of([record("t/a/b/0/1", scope="hardware")])
+    for name, hostname in zip(("a", "b"), hostnames, strict=True):
+        run.hosts[name] = HostFacts(hostname=hostname)  # type: ignore[index]
+    run.plan.switches = {"leaf1": msgspec.structs.replace(LEAF, ports=named)}
+    ports = [{"host": name, "port": "Ethernet1"} for name in ("a", "b")]
+    rows = [{"name": "leaf1", "scope": "hardware", "rows": ports}]
+    object.__setattr__(run, "switches", SwitchFacts(rows=rows))
+    check = found(run, "switch").get("switch/shared")
+    assert (check and check.status) == expected
+    if check:
+        assert check.measured == "leaf1 Ethernet1 leads to a, b"
