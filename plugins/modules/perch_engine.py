@@ -142,7 +142,7 @@ class Engine:
     def make_folder(self, path: Path) -> None:
         if not path.is_dir():
             self.make_folder(path.parent)
-            path.mkdir()
+            path.mkdir(exist_ok=True)  # two hosts that are one machine make it at once
             self.own(path, PROGRAM_MODE)
 
     def install(self, source: Path, path: Path, mode: int) -> None:
