@@ -110,18 +110,23 @@ def _not_idle(facts: HostFacts, begun: float, over: float | None) -> str | None:
     return None
 
 
+def _damaged(name: str, facts: HostFacts, agents: tuple[Agent, Agent]) -> Iterator[str]:
+    """The files of a host that cannot be used, as far as one looks."""
+    for one, retry in zip(agents, (False, True), strict=True):
+        if one.fault:
+            yield f"{walk_folder(name, retry=retry)}/{FLOWS}"
+    if facts.environment_fault:
+        yield f"raw/{name}/environment.json"
+    yield facts.unsampled
+
+
 def _look(name: str, facts: HostFacts, agents: tuple[Agent, Agent]) -> str:
     """What to do about outputs that are not whole. `agents`: of the first walk and the repeats."""
     if agents[0].schema == OLD:
         return "judge it with the Perch that measured it, or soak again"
-    cut = [one.state == "running" and bool(one.fault) for one in agents]
-    if any(cut):
-        file = f"{walk_folder(name, retry=not cut[0])}/{FLOWS}"
-        return f"fetch {file} from its host again, or measure again"
-    if facts.environment_fault or any(one.fault for one in agents):
-        return "measure again; another schema is judged by the Perch that measured it"
-    if facts.unsampled:
-        return f"fetch {facts.unsampled} from its host again, or measure again"
+    damaged = [file for file in _damaged(name, facts, agents) if file]
+    if damaged:
+        return f"fetch {damaged[0]} from its host again, or measure again"
     return f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
 
 

@@ -214,17 +214,25 @@ def limits_to_judge_by(run: RunView) -> Iterator[Check]:
     is_judged = pl.col("v").is_not_null() & pl.col("name").is_in(required)
     if not run.limits.fault and spoken.select(is_judged.any()).item():
         return
-    if run.limits.fault or run.records["status"].eq("ok").any():
-        fault, remedy = "There are no limits to judge by", PUT_LIMITS
-    else:
-        fault, remedy = "Nothing was measured, so no limit could judge", MEASURE
+    if not run.limits.fault and not run.records["status"].eq("ok").any():
+        yield Check(
+            id="limits",
+            title="There are limits to judge by",
+            fault="Nothing was measured, so no limit could judge",
+            status="inconclusive",
+            measured=0,
+            limit=Bound(1, None),
+            unit="measured records",
+            remedy=for_soak(run.soak_state) or MEASURE,
+        )
+        return
     yield Check(
         id="limits",
         title="There are limits to judge by",
-        fault=fault,
+        fault="There are no limits to judge by",
         status="inconclusive",
         measured=run.limits.fault or "no required limit judged any record",
-        remedy=(None if run.limits.fault else for_soak(run.soak_state)) or remedy,
+        remedy=(None if run.limits.fault else for_soak(run.soak_state)) or PUT_LIMITS,
     )
 
 

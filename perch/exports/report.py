@@ -109,10 +109,12 @@ def _judged(root: Path) -> tuple[Run, list[str]]:
     from perch.views import inputs
 
     judged, fault = judging.judged(root)
-    faults = [f"{root}: {fault}"] if fault else []
+    verdict = judged.verdict if isinstance(judged, judging.Judged) else judged
+    reason = judging.reason(verdict, fault)
+    faults = [] if reason is None else [f"{root}: {reason}"]
     if not isinstance(judged, judging.Judged):
         return inputs.read_run(root), faults
-    plan, limits, verdict = judged.plan, judged.limits, judged.verdict
+    plan, limits = judged.plan, judged.limits
     return inputs.of_judged(root, plan, verdict, judged.records, limits), faults
 
 

@@ -32,9 +32,7 @@ def command(args: argparse.Namespace) -> int:
         from perch.run import judging
 
     verdict, fault = judging.judge(root)
-    if fault is not None:
-        print(f"perchctl judge: {root}: {clean(str(fault))}", file=sys.stderr)
-    elif (reason := judging.reason(verdict)) is not None:
-        print(f"perchctl judge: {root}: {reason}", file=sys.stderr)
+    if (reason := judging.reason(verdict, fault)) is not None:
+        print(f"perchctl judge: {root}: {clean(reason)}", file=sys.stderr)
     print(judging.line(verdict))
     return judging.CODES[verdict.verdict]

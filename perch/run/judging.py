@@ -363,11 +363,13 @@ def line(verdict: Verdict) -> str:
     return clean(said)
 
 
-def reason(verdict: Verdict) -> str | None:
-    """Why an INCONCLUSIVE run could not be judged, and what to do: of its first check with words.
+def reason(verdict: Verdict, fault: PerchError | None) -> str | None:
+    """Why a run could not be judged, and what to do: `fault`, or its first check with words.
 
     A check whose figure is a number only counts what other checks name, with their file.
     """
+    if fault is not None:
+        return str(fault)
     if verdict.verdict != "INCONCLUSIVE":
         return None
     worded = (

@@ -103,11 +103,13 @@ def test_a_document_whose_schema_does_not_fit(
         run.agent("alpha", put("schema", schema))
     else:
         run.edit(file, put("schema", schema))
-    refused(perchctl("judge", run.root), 3)
+    for command, code in (("judge", 3), ("report", 0)):
+        where = f"perchctl {command}: {run.root}: {says}; "
+        refused(perchctl(command, run.root), code, where)
     verdict = run.judge()
     found = check_of(verdict, check)
     assert (found.status, found.measured) == ("inconclusive", says)
-    assert found.remedy
+    assert file in str(found.remedy)
     if file.endswith(".jsonl"):  # its flows have the same cause
         assert check_of(verdict, "flow/tcp-latency/alpha/beta/0/1").measured == f"code 6: {says}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 
@@ -92,3 +93,17 @@ def test_an_example_without_raw_files_is_read_not_judged(
     ended = perchctl(command, TOP / "docs/examples/demo")
     assert ended.code == code and "records.jsonl" in ended.stderr
     assert ended.stderr.endswith("; read its report.md: without raw files it cannot be judged\n")
+
+
+def test_the_table_of_checks_has_each_family() -> None:
+    section = (TOP / "docs/definitions.md").read_text("utf-8").split("\n## Checks\n")[1]
+    rows = [row.split("|")[1] for row in section.split("\n## ")[0].splitlines() if "|" in row]
+    listed = [name for row in rows for name in re.findall(r"`(.*?)`", row)]
+    faults = (TOP / "docs/self-test.md").read_text("utf-8").splitlines()
+    spoken = "".join(cells[4] for row in faults if len(cells := row.split("|")) > 5)
+    source = "".join(one.read_text("utf-8") for one in (TOP / "perch/checks").glob("*.py"))
+    given = {
+        *re.findall(r"`([a-z_-]+)[`/]", spoken),
+        *re.findall(r'\bid=f?"([a-z_-]+)["/]', source),
+    }
+    assert sorted(listed) == sorted(given)
