@@ -104,24 +104,26 @@ def _extended(base: list[Any], own: list[Any]) -> list[Any]:
     return kept + [one for one in own if name_of(one) is None or name_of(one) not in names]
 
 
-def _refuse_deep(text: str) -> None:
+def _refuse_endless(text: str) -> None:
+    """Depth and aliases, which can exhaust the stack and the memory of a reader."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
+        mark: Any = event.start_mark
         if depth > DEEPEST:
-            mark: Any = event.start_mark
-            raise yaml.MarkedYAMLError(
-                problem=f"it has more than {DEEPEST} levels of lists and objects",
-                problem_mark=mark,
-            )
+            what = f"it has more than {DEEPEST} levels of lists and objects"
+            raise yaml.MarkedYAMLError(problem=what, problem_mark=mark)
+        if isinstance(event, yaml.AliasEvent):
+            what = f"an alias (*{event.anchor}); write its value here"
+            raise yaml.MarkedYAMLError(problem=what, problem_mark=mark)
 
 
 def _read(path: Path) -> LimitFile:
     """The file as it is written."""
     try:
         text = path.read_text(errors="replace")
-        _refuse_deep(text)
+        _refuse_endless(text)
         return LimitFile(path.name, text, yaml.load(text, _Loader))
     except OSError as error:
         what, place = f"it cannot be read ({error.strerror})", ""

@@ -278,6 +278,14 @@ def test_levels_that_would_end_the_process_are_refused_with_their_line(tmp_path:
         assert says in str(error.value)
 
 
+@pytest.mark.parametrize("lines", ["limits: &a\n  - *a", "a: &a [1, 2]\nlimits: [*a, *a]"])
+def test_an_alias_is_refused_with_its_line(tmp_path: Path, lines: str) -> None:
+    file = tmp_path / "alias.yml"
+    file.write_text(f"{lines}\n")
+    with pytest.raises(PerchError, match=r"alias\.yml, line 2: an alias \(\*a\); write its value"):
+        limit_files.read(file)
+
+
 def test_a_set_that_extends_itself_or_nothing_is_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yml"
     for base, says in (("mine.yml", "it extends itself"), ("no.yml", "no.yml: it cannot be read")):
