@@ -428,6 +428,17 @@ def _first_match(lines: list[str], start: int, pattern: str) -> int | None:
     return next((n for n in range(start, len(lines)) if like.search(lines[n])), None)
 
 
+def _numbered(lines: list[str], number: int) -> int | None:
+    """Where a limit without an id begins; None where others are read before it."""
+    if _first_match(lines, 0, r"^extends\s*:") is not None:
+        return None
+    start = _first_match(lines, 0, r"^limits\s*:") or 0
+    begins = [n for n in range(start, len(lines)) if re.match(r"\s*-\s", lines[n])]
+    dashes = [lines[n].index("-") for n in begins]
+    own = [n for n, dash in zip(begins, dashes, strict=True) if dash == dashes[0]]
+    return own[number - 1] if number <= len(own) else None
+
+
 def line_of(fault: Fault, text: str) -> int | None:
     """The line of the fault in YAML or JSON, from 1; None where it is not known.
 
@@ -436,7 +447,9 @@ def line_of(fault: Fault, text: str) -> int | None:
     """
     lines = text.split("\n")
     start: int | None = 0
-    if fault.limit is not None:
+    if fault.limit is not None and (unnamed := re.fullmatch("number ([0-9]+)", fault.limit)):
+        start = _numbered(lines, int(unnamed[1]))
+    elif fault.limit is not None:
         name = re.escape(fault.limit)
         start = _first_match(
             lines, 0, rf"(^|[\s{{,\"-])id\"?\s*:\s*[\"']?{name}[\"']?\s*(,|}}|#|$)"

@@ -124,7 +124,7 @@ def _read(path: Path) -> LimitFile:
     try:
         text = path.read_text(errors="replace")
         _refuse_endless(text)
-        return LimitFile(path.name, text, yaml.load(text, _Loader))
+        return LimitFile(path, text, yaml.load(text, _Loader))
     except OSError as error:
         what, place = f"it cannot be read ({error.strerror})", ""
     except (yaml.YAMLError, RecursionError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,11 +20,20 @@ MOST_FAULTS = 3
 
 
 class LimitFile(NamedTuple):
-    """A file of limits: the name that is shown, its text and the document in it."""
+    """A file of limits, its text and the document in it."""
 
-    name: str
+    path: Path
     text: str
     document: Any
+
+    @property
+    def name(self) -> str:
+        """As records of a run have it."""
+        return self.path.name
+
+    def at(self, fault: Fault) -> str:
+        """The fault with its place, for a terminal."""
+        return limit_faults.at(fault, str(self.path), self.text)
 
 
 class _Document(msgspec.Struct):
@@ -116,13 +126,9 @@ def merged(base: LimitFile, site: LimitFile | None) -> dict[str, Any]:
     Raises:
         PerchError: every fault with its file, line and key, each a line.
     """
-    faults = [
-        limit_faults.at(fault, base.name, base.text)
-        for fault in limit_faults.file_faults(base.document)
-    ]
-    _refuse(faults)
+    _refuse([base.at(fault) for fault in limit_faults.file_faults(base.document)])
     if site is not None:
-        _refuse([limit_faults.at(one, site.name, site.text) for one in _site_faults(base, site)])
+        _refuse([site.at(fault) for fault in _site_faults(base, site)])
     document = _joined(base, site)
     # partners of relative limits may have been replaced or removed
     files = " with ".join(document["files"])

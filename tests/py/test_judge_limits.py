@@ -53,8 +53,8 @@ def judged(run: Run, name: str) -> Check:
 def test_the_verdict_shows_what_a_site_has_replaced_and_removed(loopback: Run) -> None:
     text = (SETS / "local.yml").read_text()
     made = limit_sets.merged(
-        LimitFile("local.yml", text, yaml.safe_load(text)),
-        LimitFile("site.yml", SITE, yaml.safe_load(SITE)),
+        LimitFile(Path("local.yml"), text, yaml.safe_load(text)),
+        LimitFile(Path("site.yml"), SITE, yaml.safe_load(SITE)),
     )
     (loopback.root / LIMITS).write_text(json.dumps(made))
     verdict = loopback.judge()

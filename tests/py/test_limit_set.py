@@ -31,7 +31,7 @@ def run(run_copy: Callable[[str], Path]) -> Run:
 
 def shipped() -> LimitFile:
     text = (SETS / "local.yml").read_text()
-    return LimitFile("local.yml", text, yaml.safe_load(text))
+    return LimitFile(Path("local.yml"), text, yaml.safe_load(text))
 
 
 def of(name: str, *changes: Change) -> Change:
@@ -119,7 +119,7 @@ def test_a_site_that_says_what_it_changed_passes_and_is_counted(run: Run) -> Non
         {"id": "small-message-tail", "severity": "removed", "source": "site policy: no tail"},
     ]
     site = {"schema": "perch.limits/1", "name": "ours", "title": "Ours", "limits": entries}
-    made = limit_sets.merged(base, LimitFile("site.yml", json.dumps(site), site))
+    made = limit_sets.merged(base, LimitFile(Path("site.yml"), json.dumps(site), site))
     (run.root / LIMITS).write_text(json.dumps(made))
     verdict = run.judge()
     found = check_of(verdict, "limits/set")

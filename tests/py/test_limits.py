@@ -215,7 +215,9 @@ def test_an_id_that_yaml_reads_as_another_type_is_shown_as_that() -> None:
         ("a", "id", 4),
         ("c", "id", None),
         (None, "name", 2),
-        ("number 2", "id", None),
+        ("number 2", "id", 6),
+        ("number 2", "bound.maximum", 7),
+        ("number 3", "id", None),
     ],
 )
 def test_the_line_is_that_of_the_key_else_that_of_the_limit(
@@ -224,12 +226,25 @@ def test_the_line_is_that_of_the_key_else_that_of_the_limit(
     assert limit_faults.line_of(Fault(limit, key, ""), TEXT) == line
 
 
+def test_a_limit_without_an_id_has_no_line_where_another_set_comes_first() -> None:
+    fault = Fault("number 2", "id", "")
+    assert limit_faults.line_of(fault, f"extends: other.yml\n{TEXT}") is None
+
+
+def test_a_fault_is_shown_with_the_folder_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yml"
+    path.write_text(TEXT)
+    with pytest.raises(PerchError) as error:
+        limit_sets.merged(limit_files.read(path), None)
+    assert f'{path}:4: limit "a", title: no title' in str(error.value)
+
+
 # ---- two files -----------------------------------------------------------------------------------
 
 
 def file(name: str, *limits: Any) -> LimitFile:
     made = document(*limits)
-    return LimitFile(name, yaml.safe_dump(made, sort_keys=False), made)
+    return LimitFile(Path(name), yaml.safe_dump(made, sort_keys=False), made)
 
 
 def built_in(name: str) -> LimitFile:
