@@ -200,6 +200,10 @@ def groups(records: pl.DataFrame) -> list[list[Group]]:
     return [[found[key] for key in of] for _, of in groupby(keys, key=lambda key: key[0])]
 
 
+def questions(run: RunView) -> list[list[Group]]:
+    return groups(run.records)
+
+
 def unlike(engine: Group, peer: Group, name: str) -> list[str]:
     """Settings in which two groups differ, in words."""
     return [
@@ -358,12 +362,12 @@ def _order(row: dict[str, Any]) -> tuple[tuple[bool, Any], ...]:
 @check(family="agreement", order=160, columns=COLUMNS)
 def agreement(run: RunView) -> Iterator[Check]:
     limits = {limit.id: limit for limit in run.limits.limits}
-    questions = groups(run.records)
-    found = sorted(rows(questions, run.limits.limits), key=_order)
+    asked = run.once(questions)
+    found = sorted(rows(asked, run.limits.limits), key=_order)
     for _, alike in groupby(found, key=_order):
         yield _pair_check(list(alike), limits)
     alone: dict[tuple[Any, Any], set[str]] = {}
-    for of in questions:
+    for of in asked:
         (side, *others), (_, kind, op, *_) = {group.side for group in of}, of[0].question
         if side != "engine" and not others:
             alone.setdefault((kind, op), set()).add("the cxi tools" if side == "cxi" else side)

@@ -192,7 +192,10 @@ def groups(records: pl.DataFrame) -> list[Group]:
         & (pl.col("memory") == "host")
     )
     found = []
+    kinds = set(records["kind"].unique())
     for kind, metrics in METRICS.items():
+        if kind not in kinds:
+            continue
         terms = _terms()
         if kind == "sum":
             terms |= {name: pl.col(name) for name in ("op", *_TRANSFER_TERMS)}
@@ -315,6 +318,10 @@ def compare(records: pl.DataFrame) -> ComparisonSection:
     return section
 
 
+def compared(run: RunView) -> ComparisonSection:
+    return compare(run.records)
+
+
 @check(
     family="definitions",
     order=170,
@@ -322,7 +329,7 @@ def compare(records: pl.DataFrame) -> ComparisonSection:
     source=design("records with different definitions are never compared"),
 )
 def definitions(run: RunView) -> Iterator[Check]:
-    section = compare(run.records)
+    section = run.once(compared)
     refused = sorted({row["reason"] for row in section["refused"]})
     yield Check(
         id="definitions",

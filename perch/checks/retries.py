@@ -79,7 +79,7 @@ def outside(run: RunView, checks: Iterable[Check]) -> Outside | None:
     """
     if repeated_pairs(run.plan.flows()):
         return None
-    held = pl.concat([held_limits(run).spoken, held_shapes(run)[0]])
+    held = pl.concat([held_limits(run).spoken, run.once(held_shapes)[0]])
     broken = held.filter(pl.col("broken") & _is_grave(run) & _is_hard())
     named = broken.select("row", _check_id().alias("why")).join(
         run.records.select("row", "pair"), on="row"
@@ -169,7 +169,7 @@ def _figures(run: RunView, pairs: dict[str, list[Flow]]) -> dict[str, list[Figur
         schema={"pair": pl.String, "first": pl.Int64},
         orient="row",
     )
-    again = pl.concat([held_limits(run).again, held_shapes(run)[1]])
+    again = pl.concat([held_limits(run).again, run.once(held_shapes)[1]])
     named = again.join(run.records.select("row", "pair", "place", "repeat"), on="row")
     planned = pl.col("repeat") < pl.col("first")
     found = (

@@ -150,7 +150,7 @@ def shapes(run: RunView) -> Iterator[Check]:
     On software they are advisory: a machine's other work shows there.
     """
     ids = run.records["id"]
-    for one in groups(held_shapes(run)[0]).iter_rows(named=True):
+    for one in groups(run.once(held_shapes)[0]).iter_rows(named=True):
         test, broken = one["test"], one["broken"]
         name = one["name"]
         words = _interval(test) if name == "interval" else _long_tail(name, test, one["of"])

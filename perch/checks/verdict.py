@@ -50,14 +50,14 @@ def coverage(run: RunView) -> Coverage:
 def assemble(run: RunView, checks: list[Check]) -> Verdict:
     """`checks`: all of the run, in their order."""
     checks = retries.with_excused(run, checks)
-    compared = agreement.rows(agreement.groups(run.records), run.limits.limits)
+    compared = agreement.rows(run.once(agreement.questions), run.limits.limits)
     verdict = Verdict(
         run=one_line(run.plan.run),
         verdict=word(checks),
         scope=scope.weakest_scope(run.plan, run.records),
         coverage=coverage(run),
         checks=checks,
-        comparison=comparison.compare(run.records),
+        comparison=run.once(comparison.compared),
         agreement=cast(list[AgreementRow], compared),
     )
     facts = hosts.facts(run)

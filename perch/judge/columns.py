@@ -48,7 +48,7 @@ WHOLE_INTERVAL = 0.9
 #: Objects of which each stands in so many records make their columns by themselves.
 FEW = 8
 
-#: Columns that are read together.
+#: Columns of several parts that are read together.
 AT_ONCE = 8
 
 #: The host's own count of TCP segments that were sent again, beside what a tool reports.
@@ -139,6 +139,15 @@ COLUMNS: dict[str, pl.DataType] = {
     "possible_gbit_s": pl.Float64(),
     **{f"counters.{role}.{HOST_RETRANSMISSIONS}": pl.Float64() for role in ROLES},
 }
+
+_NULLS = {name: pl.lit(None, dtype=dtype).alias(name) for name, dtype in COLUMNS.items()}
+_IS_THERE = pl.col(name for name in COLUMNS if name.startswith("has.")).fill_null(value=False)
+
+
+def with_nulls(frame: pl.DataFrame) -> pl.DataFrame:
+    """With each column that no record of it has: one null for all rows, which takes no memory."""
+    held = set(frame.columns)
+    return frame.with_columns(null for name, null in _NULLS.items() if name not in held)
 
 
 def _series(name: str, values: list[Any]) -> Iterator[pl.Series]:
@@ -254,20 +263,11 @@ def _memory() -> pl.Expr:
 
 
 def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The parts of a run, in order, as one frame with every column of COLUMNS.
-
-    A column without any value is one null that stands for all rows, so it takes no memory.
-    """
+    """The parts of a run, in order, as one frame with every column of COLUMNS."""
     whole = pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
-    missing = [
-        pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in COLUMNS.items()
-        if name not in whole.columns
-    ]
-    whole = whole.with_columns(missing) if whole.height else pl.DataFrame(schema=COLUMNS)
-    has = pl.col(name for name in COLUMNS if name.startswith("has.")).fill_null(value=False)
+    whole = with_nulls(whole) if whole.height else pl.DataFrame(schema=COLUMNS)
     return (
-        whole.with_columns(has, place=_place(), row=pl.int_range(pl.len(), dtype=pl.Int64))
+        whole.with_columns(_IS_THERE, place=_place(), row=pl.int_range(pl.len(), dtype=pl.Int64))
         .with_columns(
             id=pl.concat_str("flow", pl.lit("#"), "place"),
             place=pl.col("place") + on_rail(),
@@ -284,10 +284,11 @@ def read(paths: Sequence[Path]) -> pl.DataFrame:
 
     A few columns are read at a time: parts that are joined are there twice until all are.
     """
+    at_once = AT_ONCE if len(paths) > 1 else len(COLUMNS)
     held = [pl.read_ipc_schema(path) for path in paths]
     names = iter({name: None for of_part in held for name in of_part if name != "flow"})
     whole = pl.concat([pl.read_ipc(path, columns=["flow"]) for path in paths], rechunk=True)
-    while some := list(islice(names, AT_ONCE)):
+    while some := list(islice(names, at_once)):
         parts = (
             pl.read_ipc(path, columns=["flow", *(name for name in some if name in of_part)])
             for path, of_part in zip(paths, held, strict=True)

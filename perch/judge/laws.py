@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from perch.judge import histograms
-from perch.judge.columns import COLUMNS, HOST_RETRANSMISSIONS, part
+from perch.judge.columns import COLUMNS, HOST_RETRANSMISSIONS, part, with_nulls
 from perch.model.figures import rounded
 from perch.model.record import Error, Interval, Latency, Record
 from perch.tools.results import shown
@@ -105,11 +105,10 @@ _MESSAGES = _col("bandwidth.bytes") / _col("params.size_bytes")
 def _mean() -> Iterator[Law]:
     """Between two percentiles lie as many samples as their shares say, each within these two."""
     names = list(_KNOTS)
-    low, high, below, above = {}, {}, pl.lit(0.0), _us("max")
-    for name in names:
-        below = low[name] = pl.coalesce(_us(name), below)
-    for name in reversed(names):
-        above = high[name] = pl.coalesce(_us(name), above)
+    low = {
+        name: pl.coalesce(*map(_us, reversed(names[: n + 1])), 0.0) for n, name in enumerate(names)
+    }
+    high = {name: pl.coalesce(*map(_us, names[n:])) for n, name in enumerate(names)}
     shares = [(a, b, _KNOTS[b] - _KNOTS[a]) for a, b in pairwise(names)]
     least = sum((low[a] * share for a, _, share in shares), pl.lit(0.0))
     most = sum((high[b] * share for _, b, share in shares), pl.lit(0.0))
@@ -423,27 +422,17 @@ def intervals_contradict(record: Record) -> str | None:
 # ---- all of them ---------------------------------------------------------------------------------
 
 
-def _complete(frame: pl.DataFrame) -> pl.DataFrame:
-    """With null in the columns that none of these records has."""
-    missing = [
-        pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in COLUMNS.items()
-        if name not in frame.columns
-    ]
-    return frame.with_columns(missing)
-
-
 def contradictions(records: Sequence[Record], frame: pl.DataFrame) -> dict[int, str]:
     """By row why its figures contradict each other. frame: columns of these records."""
     found: dict[int, str] = {}
-    whole = _complete(frame)
-    first = pl.coalesce(
-        pl.when(law.broken.fill_null(value=False)).then(pl.lit(n)) for n, law in enumerate(LAWS)
-    )
-    is_ok = _col("status") == "ok"
-    broken = whole.with_row_index("at").filter(is_ok).with_columns(law=first)
-    for row in broken.filter(_col("law").is_not_null()).iter_rows(named=True):
-        found[row["at"]] = LAWS[row["law"]].says(row)
+    whole = with_nulls(frame.with_row_index("at").filter(_col("status") == "ok"))
+    is_broken = whole.select(law.broken.any().alias(str(n)) for n, law in enumerate(LAWS)).row(0)
+    broken = [n for n, is_one in enumerate(is_broken) if is_one]  # mostly none
+    if broken:
+        first = pl.coalesce(pl.when(LAWS[n].broken.fill_null(value=False)).then(n) for n in broken)
+        of_law = whole.with_columns(law=first).filter(_col("law").is_not_null())
+        for row in of_law.iter_rows(named=True):
+            found[row["at"]] = LAWS[row["law"]].says(row)
     for at, one in enumerate(records):
         if one.intervals and one.status == "ok" and (why := intervals_contradict(one)):
             found.setdefault(at, why)

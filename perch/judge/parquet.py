@@ -13,6 +13,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
@@ -110,12 +111,12 @@ def others(records: Sequence[Record]) -> pl.DataFrame:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _values(dtypes: Mapping[str, pl.DataType], path: str = "") -> Iterator[pl.Expr]:
+def _objects(dtypes: Mapping[str, pl.DataType], path: str = "") -> Iterator[pl.Expr]:
     """Objects of columns. An object that a record does not have is null."""
     for name, dtype in dtypes.items():
         column = pl.col(path + name)
         if isinstance(dtype, pl.Struct):
-            whole = pl.struct(_values(pl.Schema(dtype.to_schema()), f"{path}{name}."))
+            whole = pl.struct(_objects(pl.Schema(dtype.to_schema()), f"{path}{name}."))
             yield pl.when(pl.col(f"has.{path}{name}")).then(whole).alias(name)
         elif isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
             yield column.str.json_decode(dtype).alias(name)
@@ -123,12 +124,18 @@ def _values(dtypes: Mapping[str, pl.DataType], path: str = "") -> Iterator[pl.Ex
             yield column.alias(name)
 
 
+@cache
+def _values() -> list[pl.Expr]:
+    """The columns of the table."""
+    return list(_objects(SCHEMA))
+
+
 def write(frame: pl.DataFrame, parts: Sequence[Path], out: Path) -> None:
     """Writes records as one Parquet file: their frame, and files of their `others`, in order.
 
     Raises OSError where it cannot be written.
     """
-    values = list(_values(SCHEMA))
+    values = _values()
 
     def groups(*_: object) -> Iterator[pl.DataFrame]:
         first = 0
