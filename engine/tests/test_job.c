@@ -405,10 +405,15 @@ static void test_combinations_of_choices(void **state) {
 	assert_int_equal(job_to_json(&job, &json), 0);
 	assert_int_equal(job_from_json(json, &job), 0); /* right as it is; one change makes it wrong */
 	json_decref(json);
-	refuse_choice("outstanding", json_integer(63), -EINVAL); /* below queue pairs x moderation */
-	refuse_choice("cq_moderation", json_integer(17), -EINVAL);
-	refuse_choice("queue_pairs", json_integer(65), -EINVAL);
-	refuse_choice("batch", json_integer(17), -EINVAL);
+	refuse_choice("outstanding", json_integer(15), -EINVAL); /* below batch and moderation */
+	refuse_choice("cq_moderation", json_integer(65), -EINVAL);
+	refuse_choice("batch", json_integer(65), -EINVAL);
+	job.outstanding = JOB_OUTSTANDING_MAX;
+	job.queue_pairs = 16; /* as many messages as have a place */
+	assert_int_equal(job_to_json(&job, &json), 0);
+	assert_int_equal(job_from_json(json, &job), 0);
+	assert_int_equal(json_object_set_new(json, "queue_pairs", json_integer(17)), 0);
+	refuse(json, -EINVAL);
 	refuse_choice("kind", json_string("latency"), -EINVAL);
 	refuse_choice("op", json_string("read"), -EINVAL); /* an SRQ without receives */
 	refuse_choice("op", json_string("write"), -EINVAL);

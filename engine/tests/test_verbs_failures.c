@@ -223,6 +223,30 @@ static void test_inline_is_what_the_device_takes(void **state) {
 	}
 }
 
+/* However many receives the peer has, each takes --outstanding messages, and more once they are complete. */
+static void test_each_queue_pair_has_a_depth_of_its_own(void **state) {
+	static const enum op ops[] = { OP_SEND, OP_SEND_IMM, OP_WRITE };
+
+	(void) state;
+	for (size_t k = 0; k < ELEMENTSOF(ops); k++) {
+		struct job job = verbs_job(ops[k]);
+		struct work w = { .op = job.op, .size = 64, .flush = true };
+		struct completion c[64];
+
+		job.queue_pairs = 3;
+		job.outstanding = 5;
+		open_pair(&job);
+		lend_all(ROLE_SERVER);
+		for (int round = 0; round < 2; round++) {
+			for (uint32_t i = 0; i < 15; i++, w.slot = (w.slot + 1) % pair.ends[ROLE_CLIENT].arena.slots)
+				assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &w), 0);
+			assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &w), -EAGAIN);
+			assert_int_equal(take(ROLE_CLIENT, c, ELEMENTSOF(c)), 15);
+		}
+		close_pair();
+	}
+}
+
 static void test_limits_of_the_device(void **state) {
 	struct fake_device *d = &fake.devices[1]; /* of the server, which opens first */
 	struct fake_device whole = *d;
@@ -240,7 +264,8 @@ static void test_limits_of_the_device(void **state) {
 	refused(&job, "work requests of a queue pair");
 	*d = whole;
 	d->attr.max_cqe = 7;
-	refused(&job, "entries of a completion queue");
+	refused(&job, "entries of a completion queue: 2064 are needed, and it has at most 7; "
+		"lower --outstanding or --queue-pairs");
 	*d = whole;
 	job.verbs.srq = true;
 	d->attr.max_srq = 0;
@@ -332,6 +357,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_every_call_may_fail, setup),
 		cmocka_unit_test_setup(test_inline_is_what_the_device_takes, setup),
 		cmocka_unit_test_setup(test_limits_of_the_device, setup),
+		cmocka_unit_test_setup(test_each_queue_pair_has_a_depth_of_its_own, setup),
 		cmocka_unit_test_setup(test_events_end_a_wait, setup),
 		cmocka_unit_test_setup(test_failures_while_running, setup),
 	};

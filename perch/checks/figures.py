@@ -132,6 +132,9 @@ def _terms(row: dict[str, Any]) -> str:
     if row["has.params.rate"]:
         asked, unit = row["params.rate.asked"], row["params.rate.unit"]
         words["rate"] = f"{'null' if asked is None else _word(asked)}{unit or 'null'}"
+    if words["kind"] == "bandwidth" and (words["queue_pairs"] or 1) > 1:
+        # of each; where a baseline says `outstanding`, they shared it
+        words["outstanding_each"] = words.pop("outstanding")
     if row["params.relaxed_ordering"]:  # off where a baseline does not say it
         words["relaxed_ordering"] = True
     for name in _MEMORY:

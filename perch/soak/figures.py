@@ -117,8 +117,8 @@ def pace(of: Flowing, total: Total) -> Iterator[Anomaly]:
     But for what one message and what was under way may add, and for times in which nothing could
     move.
     """
-    per_s, under_way = of.job.per_second, of.job.outstanding
-    under_way = 1 if under_way is None else under_way
+    per_s, depth = of.job.per_second, of.job.outstanding
+    under_way = 1 if depth is None else depth * (of.job.queue_pairs or 1)
     if per_s <= 0:
         return
     unit = "of the pace"

@@ -234,8 +234,7 @@ def _queue_wants(test: SuiteTest) -> Iterator[Want]:
     messages, batch = count(test, "iterations"), count(test, "batch")
     depth, moderation = count(test, "tx_depth"), count(test, "cq_moderation")
     if depth is not None and (batch or 1) <= depth:
-        outstanding = (_least(depth, messages) or 0) * (count(test, "queue_pairs") or 1)
-        yield Want("outstanding", outstanding, True)
+        yield Want("outstanding", _least(depth, messages), True)
     yield Want("batch", batch, True)
     by_default = DEPTH if test.kind == "bandwidth" and test.op in ("send", "write") else None
     deep = depth or by_default

@@ -60,9 +60,7 @@ def _layer(run: About) -> str | None:
 
 
 def _params(run: About, argv: Sequence[str], size: int | None) -> Params:
-    """`outstanding` is of all queue pairs together, as the engine counts."""
     pairs = 1 if run.queue_pairs is None else run.queue_pairs
-    depth = None if run.depth is None else run.depth * pairs
     batch = 1 if run.batch is None else run.batch
     # 0 unless asked for (init_perftest_params); with rdma_cm what the connection manager finds, and
     # it is -T that sets the class
@@ -73,7 +71,7 @@ def _params(run: About, argv: Sequence[str], size: int | None) -> Params:
         duration_s=_asked(argv, "-D", "--duration"),
         warmup=0,
         queue_pairs=pairs,
-        outstanding=1 if run.is_latency else depth,
+        outstanding=1 if run.is_latency else run.depth,
         batch=None if run.is_latency else batch,
         threads=1,
         devices=1,

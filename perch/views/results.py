@@ -109,7 +109,8 @@ def _asked(about: dict[str, Any]) -> Iterator[str | None]:
 
     connections = "connection" if about["connection"] == "stream" else "queue pair"
     yield words.optional(lambda number: words.plural(number, connections), of("queue_pairs"))
-    yield above("outstanding", 1, "{} outstanding")
+    each = " each" if (of("queue_pairs") or 1) > 1 else ""
+    yield above("outstanding", 1, "{} outstanding" + each)
     if of("iterations") is None:
         yield words.optional(lambda seconds: f"{words.figure(seconds)} s a size", of("duration_s"))
     else:

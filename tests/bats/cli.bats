@@ -132,9 +132,10 @@ refused() {
   refused 2 "a message is one packet, of at most 4096 bytes" bw 127.0.0.1 --backend verbs --connection ud --size 8K
   refused 2 "a message is one packet, of at most 512 bytes" bw 127.0.0.1 --backend verbs --connection ud --size 1K --mtu 512
   refused 2 "--connection uc acknowledges nothing" bw 127.0.0.1 --backend verbs --connection uc --retry 3
-  refused 2 "--queue-pairs 65 needs as many outstanding messages" bw 127.0.0.1 --backend verbs --queue-pairs 65
-  refused 2 "--cq-moderation 17 with --queue-pairs 4 needs --outstanding of at least 68" \
-    bw 127.0.0.1 --backend verbs --queue-pairs 4 --cq-moderation 17
+  refused 2 "--outstanding 512 on each of --queue-pairs 1024 are 524288 messages, and 262144 are possible" \
+    bw 127.0.0.1 --backend verbs --queue-pairs 1024 --outstanding 512
+  refused 2 "--cq-moderation 65 needs --outstanding of at least as much, and it is 64" \
+    bw 127.0.0.1 --backend verbs --queue-pairs 4 --cq-moderation 65
   refused 2 "--srq: --op read takes no receives" bw 127.0.0.1 --backend verbs --op read --srq
   refused 2 "with --relaxed-ordering on the last byte may be visible before the others" \
     lat 127.0.0.1 --backend verbs --op write --relaxed-ordering on --definition half_round_trip

@@ -88,7 +88,7 @@ perch_verbs_bw() {
   settings "$ONE_CPU" "$@"
   amount=$((amount * queue_pairs)) # --iters is of each queue pair, --iterations of all
   before=$(engine_server_seconds)
-  gbit_s=$(perch_verbs bw --queue-pairs "$queue_pairs" --outstanding "$((outstanding * queue_pairs))" --cq-moderation "$moderation" |
+  gbit_s=$(perch_verbs bw --queue-pairs "$queue_pairs" --outstanding "$outstanding" --cq-moderation "$moderation" |
     jq -e '.bandwidth.gbit_s')
   after=$(engine_server_seconds)
   echo "$gbit_s $(per_gigabyte < <(cat "$SCRATCH/client.time" && awk -v a="$before" -v b="$after" 'BEGIN { print b - a }'))"

@@ -68,6 +68,18 @@ def test_the_first_thing_that_differs_is_named(one: str, other: str, said: str |
     assert figures.unlike(one, other) == said
 
 
+@pytest.mark.parametrize(("kind", "pairs", "odd"), [
+    ("bandwidth", 4, "outstanding: 64 and none"), ("bandwidth", 1, None), ("rate", 4, None),
+])  # fmt: skip
+def test_a_depth_that_queue_pairs_shared_is_not_comparable(
+    kind: str, pairs: int, odd: str | None
+) -> None:
+    of = record(kind=kind, params={"queue_pairs": pairs, "outstanding": 64})
+    now = figures.terms(columns.frame([msgspec.convert(of, Record)]))[0]
+    was = " ".join(word.replace("outstanding_each", "outstanding") for word in now.split(" "))
+    assert figures.unlike(was, now) == odd
+
+
 def test_repeats_have_a_median_and_a_coefficient_of_variation() -> None:
     # by hand: median 3, mean 4, sample standard deviation sqrt(7), which is 66.14 % of the mean
     assert figures.of_repeats([2, 3, 7]) == figures.Repeats(3, 66.1437828, 3)

@@ -193,7 +193,7 @@ def test_notes_give_each_table_its_record_named_by_its_heading(imported: Import)
 def test_settings_and_command_of_notes_become_the_records(imported: Import) -> None:
     first, _, _, last, _ = imported(NOTES).records
     assert (first["op"], first["connection"]) == ("send", "RC")
-    assert (first["params"]["queue_pairs"], first["params"]["outstanding"]) == (4, 512)
+    assert (first["params"]["queue_pairs"], first["params"]["outstanding"]) == (4, 128)
     assert (first["link"]["mtu_bytes"], first["link"]["layer"]) == (1024, "ethernet")
     assert "srq" not in first["params"]
     assert "mtu_bytes" not in last["link"] and "layer" not in last["link"]

@@ -327,7 +327,7 @@ def test_iperf3_did_what_its_params_say(change: dict[str, Any]) -> None:
     [
         ({"tx_depth": 16, "cq_moderation": 8}, {}, None),
         ({"tx_depth": 64, "cq_moderation": 64, "iterations": 16}, {"cq_moderation": 16}, None),
-        ({"tx_depth": 64}, {}, "outstanding 128, the output says 32"),
+        ({"tx_depth": 64}, {}, "outstanding 64, the output says 16"),
         ({"cq_moderation": 200}, {}, "cq_moderation 128, the output says 8"),
         ({}, {"relaxed_ordering": True}, "relaxed_ordering false, the output says true"),
         ({}, {"relaxed_ordering": None, "gid_index": None}, None),
@@ -342,7 +342,7 @@ def test_perftests_queue_pairs_are_those_of_the_params(
     given = {"queue_pairs": 2, "mtu": 1024, "inline": 0, "relaxed_ordering": False} | asked_for
     planned = flow("perftest", given, kind="bandwidth", op="write")
     params = {
-        "bidirectional": False, "completion": "busy", "queue_pairs": 2, "outstanding": 32,
+        "bidirectional": False, "completion": "busy", "queue_pairs": 2, "outstanding": 16,
         "batch": 1, "cq_moderation": 8, "inline_bytes": 0, "gid_index": 3, "srq": False,
         "rdma_cm": False, "relaxed_ordering": False,
     }  # fmt: skip

@@ -105,9 +105,9 @@ def built() -> engine.Check:
             {
                 "backend": "verbs",
                 "kind": "bandwidth",
-                "params": {"size": 8, "queue_pairs": 16, "cq_moderation": 8},
+                "params": {"size": 8, "queue_pairs": 16, "cq_moderation": 65},
             },
-            "--cq-moderation 8 with --queue-pairs 16 needs --outstanding of at least 128",
+            "--cq-moderation 65 needs --outstanding of at least as much, and it is 64",
         ),
         (
             {

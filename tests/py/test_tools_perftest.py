@@ -115,7 +115,7 @@ def test_iterations_are_of_each_queue_pair_and_the_settings_are_the_outputs() ->
     assert bandwidth is not None and params is not None and part.claims is not None
     assert (bandwidth.gbit_s, bandwidth.peak_gbit_s) == (9.23, 9.23)
     assert (bandwidth.messages_per_s, bandwidth.bytes) == (1100, 20971520000)
-    assert (params.queue_pairs, params.outstanding, params.iterations) == (4, 512, 5000)
+    assert (params.queue_pairs, params.outstanding, params.iterations) == (4, 128, 5000)
     assert (params.inline_bytes, params.gid_index) == (0, 3)
     assert part.link == Link(mtu_bytes=1024, layer="ethernet")
     assert part.client == Side(device="rocep11s0", address="::ffff:192.0.2.112")

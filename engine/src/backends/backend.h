@@ -63,7 +63,7 @@ struct completion {
 /*
  * Where a job has several queue pairs, they take turns, each with a run of messages: whole lists of --batch,
  * and as many of them as --cq-moderation lets complete at once. Queue pair by queue pair costs less than message
- * by message (perftest does so, too). At most --outstanding / --queue-pairs (job_validate()).
+ * by message (perftest does so, too). At most --outstanding (job_validate()).
  */
 static inline uint32_t job_run(const struct job *job) {
 	return MAX(job->cq_moderation / job->batch, 1u) * job->batch;

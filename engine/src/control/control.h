@@ -26,7 +26,7 @@
 #include "base/util.h"
 
 enum {
-	CONTROL_VERSION = 1,
+	CONTROL_VERSION = 2,
 	CONTROL_PORT = 18600,           /* not assigned by IANA, below Linux's ephemeral ports (32768) */
 	CONTROL_FRAME_MAX = 64 * 1024,  /* the largest real frame, an address, has 5 KiB */
 	CONTROL_HELLO_MAX = 64,         /* before the peer has proved anything */

@@ -281,7 +281,17 @@ static int validate_atomic(const struct job *job) {
 	return 0;
 }
 
-/* How the messages under way are shared out. */
+int job_validate_depth(const struct job *job, uint32_t depth) {
+	const unsigned long long n = (unsigned long long) depth * job->queue_pairs;
+
+	if (n <= JOB_PIECES_MAX)
+		return 0;
+	return failure(-EINVAL, EXIT_USAGE, "--outstanding %u on each of --queue-pairs %u are %llu messages, "
+		       "and %d are possible; lower one of them", job->outstanding, job->queue_pairs, n,
+		       JOB_PIECES_MAX);
+}
+
+/* What each queue pair has under way. */
 static int validate_queues(const struct job *job) {
 	const struct {
 		const char *name;
@@ -291,20 +301,15 @@ static int validate_queues(const struct job *job) {
 	if (job->kind == KIND_LATENCY && (job->queue_pairs > 1 || job->batch > 1 || job->cq_moderation > 1))
 		return failure(-EINVAL, EXIT_USAGE, "latency is measured with one message at a time: "
 			       "--queue-pairs, --batch and --cq-moderation belong to bw");
-	if (job->queue_pairs > job->outstanding)
-		return failure(-EINVAL, EXIT_USAGE,
-			       "--queue-pairs %u needs as many outstanding messages, and --outstanding is %u; raise it",
-			       job->queue_pairs, job->outstanding);
 	/*
 	 * Else a post list would never be full, or a queue would be full of work requests of which none ever completes.
 	 */
 	for (size_t i = 0; i < ELEMENTSOF(each); i++)
-		if ((uint64_t) each[i].value * job->queue_pairs > job->outstanding)
+		if (each[i].value > job->outstanding)
 			return failure(-EINVAL, EXIT_USAGE,
-				       "--%s %u with --queue-pairs %u needs --outstanding of at least %llu, "
-				       "and it is %u; raise it", each[i].name, each[i].value, job->queue_pairs,
-				       (unsigned long long) each[i].value * job->queue_pairs, job->outstanding);
-	return 0;
+				       "--%s %u needs --outstanding of at least as much, and it is %u; raise it",
+				       each[i].name, each[i].value, job->outstanding);
+	return job_validate_depth(job, job->outstanding);
 }
 
 /* Each queue pair has places of its own. Transfers have more to hold: job_transfer.c. */

@@ -193,7 +193,7 @@ struct job {
 	uint64_t warmup, warmup_ns;
 	uint64_t gap_ns;
 	bool barrier;                           /* lat: the ends meet on the control connection before each message */
-	uint32_t outstanding;
+	uint32_t outstanding;                   /* messages under way, of each queue pair */
 	bool bidirectional;
 	bool verify;
 	enum rate_unit rate_unit;
@@ -202,7 +202,7 @@ struct job {
 	bool report_all;
 	uint64_t timeout_ns;                    /* the longest time without progress */
 
-	uint32_t queue_pairs;                   /* times `batch`, and times `cq_moderation`: at most `outstanding` */
+	uint32_t queue_pairs;                   /* `batch` and `cq_moderation` of each: at most `outstanding` */
 	uint32_t batch;                         /* work requests of one post list and doorbell */
 	uint32_t cq_moderation;                 /* every Nth work request of a queue pair is signalled */
 	/*
@@ -223,8 +223,8 @@ struct job {
 	struct cxi_options cxi;
 
 	/*
-	 * KIND_TRANSFER and KIND_RATE only: `outstanding` is of one queue pair there, `iterations` and `warmup`
-	 * count batches or messages of each thread, and a transfer's `batch` stays 1
+	 * KIND_TRANSFER and KIND_RATE only: `iterations` and `warmup` count batches or messages of each thread there,
+	 * and a transfer's `batch` stays 1
 	 */
 	/* The initiator's, between commas; empty: one, `device`. Of verbs each may have a port and a GID: "NAME:1:3" */
 	char devices[JOB_DEVICES_TEXT];
@@ -377,6 +377,11 @@ static inline bool job_has_lanes(const struct job *job) {
 	return job->kind == KIND_TRANSFER || job->kind == KIND_RATE;
 }
 
+/* lat and bw: messages of all queue pairs that may be under way at a time. */
+static inline uint32_t job_under_way(const struct job *job) {
+	return job->outstanding * job->queue_pairs;
+}
+
 /* Flows between a pair of devices: its queue pairs, each of which takes one way through a fabric. */
 static inline uint32_t job_flows(const struct job *job) {
 	return job->queue_pairs * (job_has_lanes(job) ? MAX(job->threads / job_pairs(job), 1u) : 1);
@@ -434,6 +439,9 @@ static inline uint64_t shape_piece_size(const struct shape *s, uint32_t piece) {
 /* KIND_RATE: work requests of a queue pair that have a number of their own, and a depth of whole lists. */
 uint32_t job_rate_slots(const struct job *job);
 uint32_t job_rate_depth(const struct job *job);
+
+/* Refuses more messages than have a place: `depth` of each queue pair. */
+int job_validate_depth(const struct job *job, uint32_t depth);
 
 /* KIND_RATE: where the messages of a queue pair lie. */
 void job_rate_places(const struct job *job, struct places *ret);

@@ -340,11 +340,7 @@ static int validate_lists(const struct job *job) {
 		return failure(-EINVAL, EXIT_USAGE, "--cq-moderation %u with lists of --batch %u needs --outstanding "
 			       "of at least %llu, and it is %u; raise it", job->cq_moderation, job->batch,
 			       (unsigned long long) signalled, job->outstanding);
-	if ((uint64_t) job_rate_depth(job) * job->queue_pairs > JOB_PIECES_MAX)
-		return failure(-EINVAL, EXIT_USAGE, "--outstanding %u on each of --queue-pairs %u are %llu messages, "
-			       "and %d are possible; lower one of them", job->outstanding, job->queue_pairs,
-			       (unsigned long long) job_rate_depth(job) * job->queue_pairs, JOB_PIECES_MAX);
-	return 0;
+	return job_validate_depth(job, job_rate_depth(job));
 }
 
 int job_validate_rate(const struct job *job, const struct backend_facts *b) {

@@ -194,13 +194,13 @@ int run_lend_all(struct run *r, uint32_t n);
 /*
  * How many receives a bandwidth job lends. A write with immediate asks for its receive with its last packet, when the
  * others lie in the slot already: with --verify a slot must have been looked at by then. Each queue pair is in order,
- * so one receive fewer than it has slots is enough (--outstanding holds a turn of all of them). A shared receive queue
- * has but one number for all, which may be --outstanding messages apart: backend.slots leaves room for both.
+ * so one receive fewer than it has slots is enough (job_under_way() holds a turn of all of them). A shared receive
+ * queue has but one number for all, which may be all messages under way apart: backend.slots leaves room for both.
  */
 static inline uint32_t run_receives(const struct job *job, uint32_t window) {
 	if (!job->verify || job->op != OP_WRITE_IMM)
 		return window;
-	return window - (job->verbs.srq ? 2 : 1) * job->outstanding;
+	return window - (job->verbs.srq ? 2 : 1) * job_under_way(job);
 }
 int run_lend_again(struct run *r, uint32_t slot, int error);
 

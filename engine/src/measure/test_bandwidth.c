@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bandwidth, written once over every backend: as many messages under way as --outstanding allows.
+ * Bandwidth, written once over every backend: --outstanding messages under way on each queue pair.
  *
  * send, write-imm: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics:
  * with the last local completion. --bidirectional: both ends do both at once, and the client's time covers both ways.
@@ -19,6 +19,7 @@ struct stream {
 	bool over;              /* the time is: what follows only brings the completions of the last ones */
 	uint32_t list;          /* --batch */
 	uint64_t turn;          /* messages until each queue pair has had its run */
+	uint32_t under_way;     /* so many at most */
 	uint32_t room;          /* a list waits for room for so many */
 	struct pace pace;
 };
@@ -84,7 +85,7 @@ static int check_round(struct run *r, struct stream *s) {
 
 /* Whether there is room for `n` more, and nothing else stands before the next. */
 static inline bool may_post(const struct run *r, const struct stream *s, uint64_t n, bool deferred) {
-	return s->posted < s->limit && s->posted - s->completed + n <= r->job->outstanding &&
+	return s->posted < s->limit && s->posted - s->completed + n <= s->under_way &&
 	       !(deferred && s->posted - s->checked == r->arena.window);
 }
 
@@ -106,7 +107,7 @@ static inline bool is_last(const struct run *r, const struct stream *s, bool def
 /* Whether the next message of the same list will be posted at once. */
 static inline bool follows(const struct run *r, const struct stream *s, bool deferred) {
 	struct stream next = { .posted = s->posted + 1, .completed = s->completed, .checked = s->checked,
-			       .limit = s->limit };
+			       .limit = s->limit, .under_way = s->under_way };
 
 	return next.posted % s->list != 0 && may_post(r, &next, 1, deferred) && !r->busy[next.posted % r->arena.slots];
 }
@@ -123,7 +124,7 @@ static inline int post_some(struct run *r, struct stream *s) {
 	 */
 	s->full = !may_post(r, s, room_needed(s), deferred);
 	s->early = false;
-	for (uint32_t n = 0; n < r->job->outstanding && may_post(r, s, room_needed(s), deferred); n++) {
+	for (uint32_t n = 0; n < s->under_way && may_post(r, s, room_needed(s), deferred); n++) {
 		w.slot = (uint32_t) (s->posted % r->arena.slots);
 		s->full = r->busy[w.slot];
 		if (s->full)
@@ -137,7 +138,7 @@ static inline int post_some(struct run *r, struct stream *s) {
 				return e;
 		}
 		w.flush = is_last(r, s, deferred);
-		w.more = s->list > 1 && !paced && n + 1 < r->job->outstanding && follows(r, s, deferred);
+		w.more = s->list > 1 && !paced && n + 1 < s->under_way && follows(r, s, deferred);
 		e = r->backend->post(r->session, &w);
 		if (e == -EAGAIN) {
 			s->pace.done -= paced;
@@ -241,8 +242,9 @@ static int bandwidth(struct run *r, struct stream *s) {
 	s->limit = r->phase.count ? r->phase.count : UINT64_MAX;
 	s->list = r->job->batch;
 	s->turn = (uint64_t) r->job->queue_pairs * job_run(r->job);
+	s->under_way = job_under_way(r->job);
 	/* Completions may be owed by others: each queue pair can hold back all but one of its moderation. */
-	s->room = r->job->outstanding >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list
+	s->room = s->under_way >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list
 		? s->list : 1;
 	pace_begin(&s->pace, r);
 	if (r->pace_mark)

@@ -173,7 +173,7 @@ const struct backend backend_null = {
 	 */
 
 	/*
-	 * .slots: how many slots may be in use at a time (arena.window), at least max(outstanding, 2): the same at
+	 * .slots: how many slots may be in use at a time (arena.window), at least max(job_under_way(), 2): the same at
 	 * both ends, so a function of the job alone. With --footprint the arena has a multiple of them, which are
 	 * used in turn. NULL: just those. Not required.
 	 */

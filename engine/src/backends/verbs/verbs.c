@@ -22,7 +22,7 @@ extern const struct backend backend_verbs;
  * and an unreliable one the message.
  */
 static uint32_t verbs_slots(const struct job *job) {
-	uint64_t wanted = job->outstanding, turn = (uint64_t) job_run(job) * job->queue_pairs, deep;
+	uint64_t wanted = job_under_way(job), turn = (uint64_t) job_run(job) * job->queue_pairs, deep;
 
 	if (job->kind == KIND_LATENCY)
 		return 2;

@@ -30,17 +30,15 @@ static int above_limit(const struct verbs_session *v, const char *what, uint64_t
 
 static int check_limits(const struct verbs_session *v, uint64_t completions) {
 	const struct ibv_device_attr *a = &v->device.attr;
-	const bool lanes = job_has_lanes(v->job); /* --outstanding is of one queue pair */
 	int r;
 
 	r = above_limit(v, "queue pairs", v->n_queues, a->max_qp, "lower --queue-pairs");
 	if (r == 0)
 		r = above_limit(v, "work requests of a queue pair", MAX(v->send_depth, v->srq ? 0 : v->receive_depth),
-				a->max_qp_wr,
-				lanes ? "lower --outstanding" : "lower --outstanding, or raise --queue-pairs");
+				a->max_qp_wr, "lower --outstanding");
 	if (r == 0)
 		r = above_limit(v, "entries of a completion queue", completions, a->max_cqe,
-				lanes ? "lower --outstanding or --queue-pairs" : "lower --outstanding");
+				"lower --outstanding or --queue-pairs");
 	return r;
 }
 
@@ -215,8 +213,7 @@ static void choose_depths(struct verbs_session *v) {
 		v->moderation = UINT32_MAX; /* work.flush says which asks for a completion */
 	} else {
 		v->receive_depth = v->arena.window / v->n_queues;
-		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH
-							  : MIN(v->receive_depth, job->outstanding);
+		v->send_depth = job->kind == KIND_LATENCY ? VERBS_LATENCY_DEPTH : job->outstanding;
 	}
 	while (ring < v->send_depth)
 		ring *= 2;
