@@ -22,6 +22,9 @@ from perch.agent.files import end_of, unwritable, write_whole
 #: All that is fetched of a host's folder.
 FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
 
+#: Places in what `stat_of` gives (proc_pid_stat(5), fields 22 and 24).
+START, RESIDENT_PAGES = 19, 21
+
 #: What a stop leaves for the agent to say: control/reason.
 STOPPED = "stopped by the controller"
 
@@ -128,13 +131,19 @@ def mark() -> str:
 
 
 def identity(pid: int) -> str:
-    """Its start (field 22 of /proc/N/stat) and the boot: with these no number is used again."""
+    """Its start and the boot: with these no number is used again."""
+    stat = stat_of(pid)
+    return f"{stat[START]}@{boot_id()}" if stat else ""
+
+
+def stat_of(pid: int) -> list[str]:
+    """/proc/N/stat from the state on; nothing of a process that has ended."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
-        return ""
-    state, *fields = text.rpartition(") ")[2].split()
-    return "" if state in "ZX" else f"{fields[18]}@{boot_id()}"
+        return []
+    stat = text.rpartition(") ")[2].split()
+    return [] if stat[0] in "ZX" else stat
 
 
 def running(out: Path) -> int | None:

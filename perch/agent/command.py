@@ -9,7 +9,7 @@
     perch-agent pack  --out DIR             stop, and pack results as DIR.tar.gz; prints its path
 
     perch-agent soak-start (those of run)   the plan of a soak, for hours; returns when it measures
-                      [--begin EPOCH_S] [--supervisor auto|systemd|session] [--state FILE]
+                      [--begin EPOCH_S] [--supervisor auto|session] [--state FILE]
     perch-agent soak-status|soak-stop [--out DIR] [--state FILE]
     perch-agent soak-resume [--state FILE]  goes on with what a crash or a boot has interrupted
     perch-agent soak-pack --out DIR         packs results; what runs goes on
@@ -24,15 +24,14 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from perch.agent import asking
 from perch.agent.errors import AgentError, Exit, say
 
 #: What the value of an option may be.
-_WORDS = {
-    **dict.fromkeys(("plan", "host", "out", "engine", "token-file", "state"), ""),
-    "supervisor": "auto|systemd|session",
-}
+_PATHS = ("plan", "out", "engine", "token-file", "state")
+_WORDS = {**dict.fromkeys((*_PATHS, "host"), ""), "supervisor": "auto|session"}
 _NUMBERS = {"lease": 0, "start-window": 60, "follow": 0, "offset": 0, "begin": 0}
 _PLAN = ("plan", "host", "out", "engine")
 _NEEDED: dict[str, tuple[str, ...]] = {
@@ -51,9 +50,13 @@ _NEEDED: dict[str, tuple[str, ...]] = {
 }
 
 
-def _options(command: str, words: list[str]) -> dict[str, str]:
-    """Raises AgentError: usage."""
-    found: dict[str, str] = {}
+def _options(command: str, words: list[str]) -> dict[str, Any]:
+    """Paths are whole: an agent that is detached, or a unit, works elsewhere.
+
+    Raises:
+        AgentError: usage.
+    """
+    found: dict[str, Any] = dict(_NUMBERS)
     for name, value in zip(words[::2], [*words[1::2], None]):
         key = name[2:] if name.startswith("--") else ""
         if key not in _WORDS and key not in _NUMBERS:
@@ -67,31 +70,25 @@ def _options(command: str, words: list[str]) -> dict[str, str]:
         accepted = _WORDS.get(key, "")
         if accepted and not re.fullmatch(accepted, value):
             raise AgentError(Exit.USAGE, f'option {name} takes {accepted}, not "{value}"')
-        found[key] = value
+        found[key] = int(value) if key in _NUMBERS else value
+        if key in _PATHS and value:
+            found[key] = os.path.abspath(value)  # noqa: PTH100, resolve() would follow links
     for key in _NEEDED[command]:
         if not found.get(key):
             raise AgentError(Exit.USAGE, f"option --{key} is required")
     return found
 
 
-def _walk(command: str, options: dict[str, str]) -> Exit:
+def _walk(command: str, options: dict[str, Any]) -> Exit:
     from perch.agent import control
     from perch.agent.agent import Settings
     from perch.agent.share import read
 
-    numbers = {key: int(options.get(key, value)) for key, value in _NUMBERS.items()}
-    out = Path(options["out"])
-    engine = os.path.abspath(options["engine"])  # noqa: PTH100, resolve() would follow links
+    out, engine, window_s = Path(options["out"]), options["engine"], options["start-window"]
     control.prepare(out)
-    share = read(Path(options["plan"]), options["host"], engine, numbers["start-window"])
-    settings = Settings(
-        out.absolute(),
-        engine,
-        options.get("token-file", ""),
-        numbers["lease"],
-        numbers["start-window"],
-        numbers["follow"],
-    )
+    share = read(Path(options["plan"]), options["host"], engine, window_s)
+    token_file = options.get("token-file", "")
+    settings = Settings(out, engine, token_file, options["lease"], window_s, options["follow"])
     return control.start(share, settings) if command == "start" else control.run(share, settings)
 
 
@@ -108,7 +105,7 @@ def main(words: list[str]) -> int:
             return soak_control.command(command[5:], options)
         out = Path(options["out"])
         if command == "poll":
-            return int(asking.poll(out, int(options.get("offset", 0))))
+            return int(asking.poll(out, options["offset"]))
         told = {"status": asking.status, "stop": asking.stop, "pack": asking.pack}
         if command in told:
             return int(told[command](out))

@@ -10,12 +10,12 @@ from typing import Any
 
 from perch.agent import soak_host, soak_session
 from perch.agent.asking import alive, end, ended, last_lines, pack
-from perch.agent.clock import Clock
+from perch.agent.clock import Clock, boot_id
 from perch.agent.control import detached, prepare
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.serving import require
 from perch.agent.soak_host import UNIT, Session, fail, load, locked, on_host, systemctl
-from perch.agent.soak_raw import Past
+from perch.agent.soak_raw import Past, since
 
 #: The host's one soak.
 STATE = "/var/lib/perch/soak.json"
@@ -41,15 +41,9 @@ def _refuse_second(session: Session, one: Session) -> None:
 
 
 def _supervisor(session: Session) -> str:
-    """Raises AgentError: what was asked for cannot be kept."""
-    asked, has_systemd = session.supervisor, soak_host.has_systemd()
-    if asked == "session" or (asked == "auto" and not has_systemd):
+    """Raises AgentError: the unit is somebody else's."""
+    if session.supervisor == "session" or not soak_host.has_systemd():
         return "session"
-    if not has_systemd:
-        raise fail(
-            f"systemd cannot keep the soak on {session.host}: it is not process 1, or this user is"
-            " not root; use --supervisor session"
-        )
     if systemctl("is-active", "--quiet", UNIT.name).returncode == 0:
         raise fail(
             f"the unit {UNIT.name} is active on {session.host}, and belongs to no soak of this"
@@ -90,31 +84,25 @@ def start(session: Session) -> Exit:
 def _begin(session: Session, failed: str) -> None:
     """Returns when it measures. Raises AgentError: it does not, and why."""
     log, state = session.folder / "agent.log", Path(session.state)
-    why, code = f"{log} says why", None
     if session.supervisor == "systemd":
         soak_host.install_unit(session)
         session.sync()
-        done = systemctl("start", UNIT.name)
-        why, code = done.stderr.strip() or why, done.returncode or None
+        code: int | None = systemctl("start", UNIT.name).returncode
     else:
         session.sync()
         code = detached(lambda ready: soak_session.live(state, session.out, ready), log)
-    if code is None:
-        return
-    with contextlib.suppress(OSError):
-        why = " ".join(last_lines(log)[-1:]).rpartition(" perch-agent: ")[2] or why
-    past = Past(session.folder)
-    why = past.last.get("message", why) if past.has_ended else why
-    raise fail(f"the soak of run {session.run} {failed} on {session.host}: {why}")
+    if code:
+        why = f"{log} says why"
+        with contextlib.suppress(OSError, IndexError):  # a full disk may have no log
+            why = last_lines(log)[-1].rpartition(" perch-agent: ")[2]
+        raise fail(f"the soak of run {session.run} {failed} on {session.host}: {why}")
 
 
 def resume(state: Path) -> Exit:
     """Goes on with the host's soak, as after a boot. Raises AgentError: it cannot."""
     session = load(state)
-    if session is None:
-        say(f"there is no soak to go on with on this host ({state})")
-    elif session.runs():
-        say(f"the soak of run {session.run} runs already")
+    if session is None or session.runs():
+        say(f"no soak of this host is interrupted ({state})")
     else:
         _begin(session, "could not go on")
     return Exit.WALKED
@@ -178,7 +166,7 @@ def status(out: str, state: Path) -> Exit:
 
 def _told(session: Session) -> dict[str, Any]:
     past, runs = Past(session.folder), session.runs()
-    passed = past.passed_s(Clock().uptime_ns() / 1e9 if runs else None)
+    passed = max(0.0, since(past, session, boot_id(), Clock()).passed_s)
     why = (
         f"no process of it runs, and it is not over: {on_host('soak-resume', session)} on"
         f" {session.host} goes on with it, playbooks/soak_stop.yml closes it"
@@ -200,13 +188,10 @@ def _told(session: Session) -> dict[str, Any]:
     }
 
 
-def command(name: str, options: dict[str, str]) -> int:
+def command(name: str, options: dict[str, Any]) -> int:
     """Runs soak-NAME. Raises AgentError."""
-    words: dict[str, Any] = {key.replace("-", "_"): value for key, value in options.items()}
-    for key in ("plan", "out", "engine", "token_file", "state"):
-        if words.get(key):
-            words[key] = os.path.abspath(words[key])  # noqa: PTH100, resolve() would follow links
-    out, state = words.get("out", ""), Path(words.setdefault("state", STATE))
+    words = {"state": STATE, **{key.replace("-", "_"): one for key, one in options.items()}}
+    out, state = words.get("out", ""), Path(words["state"])
     if name == "status":
         return status(out, state)
     if name == "stop":

@@ -37,14 +37,10 @@ class Session(NamedTuple):
     state: str
     supervisor: str = "auto"
     token_file: str = ""
-    start_window: str = "60"
-    begin: str = "0"
+    start_window: int = 60
+    begin: int = 0
     duration_s: float = 0.0
     process: str = ""
-
-    @property
-    def window_s(self) -> int:
-        return int(self.start_window)
 
     @property
     def folder(self) -> Path:

@@ -59,13 +59,6 @@ class Past:
     def has_ended(self) -> bool:
         return self.last.get("kind") == "end"
 
-    def passed_s(self, uptime_s: float | None = None) -> float:
-        """Seconds of the soak at an uptime; else at its last sample."""
-        if uptime_s is None and self.sample.get("boot_id") == self.start.get("boot_id"):
-            uptime_s = self.sample.get("uptime_s")
-        lived_s = 0 if uptime_s is None else uptime_s - self.start.get("uptime_s", uptime_s)
-        return max(0.0, float(self.start.get("passed_s", 0) + lived_s))
-
 
 class Since(NamedTuple):
     """`passed_s` had passed at `uptime_s` of the boot; it began when the wall said `begun_ns`."""
@@ -82,9 +75,9 @@ def since(past: Past, session: Session, boot: str, clock: Clock) -> Since:
     Across a reboot only the wall can say how long it took, and that since the last sample alone:
     one that was set before is no time that passed.
     """
-    wall, uptime, last = clock.wall_ns(), clock.uptime_ns() / 1e9, past.start
+    wall, uptime, last, sample = clock.wall_ns(), clock.uptime_ns() / 1e9, past.start, past.sample
     if not last:
-        begin, window_s = int(session.begin), session.window_s
+        begin, window_s = session.begin, session.start_window
         ahead_s = begin - wall / 1e9
         # a moment further away than hosts start apart is of another clock
         if begin and abs(ahead_s) <= window_s:
@@ -95,8 +88,9 @@ def since(past: Past, session: Session, boot: str, clock: Clock) -> Since:
     begun = undated(last["begun"])
     if last["boot_id"] == boot:
         passed = last["passed_s"] + uptime - last["uptime_s"]
-    elif past.sample.get("boot_id") == last["boot_id"]:
-        passed = past.passed_s() + max(0.0, wall / 1e9 - float(past.sample["time_s"]))
+    elif sample.get("boot_id") == last["boot_id"]:
+        passed = last["passed_s"] + sample["uptime_s"] - last["uptime_s"]
+        passed += max(0.0, wall / 1e9 - float(sample["time_s"]))
     else:
         passed = max(0.0, (wall - begun) / 1e9)
     return Since(boot, uptime, passed, begun)

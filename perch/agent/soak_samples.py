@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perch.agent import devices
+from perch.agent.asking import RESIDENT_PAGES, START, stat_of
 from perch.agent.clock import Clock, boot_id
 from perch.agent.counters import Answers, Counters, Reading, Readings, Writes
 from perch.agent.devices import Devices, first_line
@@ -54,15 +55,12 @@ def temperatures() -> list[dict[str, Any]]:
 
 def _process(role: str, flow: str, pid: int) -> dict[str, Any] | None:
     """What it holds; None where it has ended meanwhile."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(") ")[2].split()
-    except OSError:
-        return None
-    if stat[0] in "ZX":
+    stat = stat_of(pid)
+    if not stat:
         return None
     told: dict[str, Any] = {"role": role, **({"flow": flow} if flow else {}), "pid": pid}
-    told["start"] = stat[19]
-    told["resident_bytes"] = int(stat[21]) * resource.getpagesize()
+    told["start"] = stat[START]
+    told["resident_bytes"] = int(stat[RESIDENT_PAGES]) * resource.getpagesize()
     with contextlib.suppress(OSError):
         told["handles"] = len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208, no objects of names
     return told

@@ -28,7 +28,7 @@ OUTCOME_BYTES = 16 * 1024
 
 def share_of(session: Session) -> Share:
     """Raises AgentError."""
-    return read(Path(session.plan), session.host, session.engine, session.window_s)
+    return read(Path(session.plan), session.host, session.engine, session.start_window)
 
 
 def last_word(session: Session, raw: SoakRaw, state: str, reason: str, **more: Any) -> None:
@@ -36,7 +36,7 @@ def last_word(session: Session, raw: SoakRaw, state: str, reason: str, **more: A
     if raw.unwritten:
         more["unwritten"] = raw.unwritten
     raw.end(state, reason, **more)
-    say(f"{session.host} is {state}: {raw.done} flows{f': {reason}' if reason else ''}")
+    say(f"perch-agent: {reason or state}")
     if raw.waiting:
         raise AgentError(
             Exit.INTERNAL,
@@ -61,7 +61,7 @@ def close(session: Session) -> None:
 class SoakAgent(Life):
     def __init__(self, session: Session, share: Share, ready: Callable[[], None]) -> None:
         where = session.folder, session.engine, session.token_file
-        super().__init__(share, Settings(*where, 0, session.window_s), ready)
+        super().__init__(share, Settings(*where, 0, session.start_window), ready)
         self._session = session
         self._reserve = Reserve(session.control / "reserve", (share.own + 8) * OUTCOME_BYTES)
         self._raw = SoakRaw(share, session.folder, self._clock)

@@ -64,7 +64,7 @@ def test_a_state_that_is_read_only_is_named(hosts: Callable[..., Hosts], within:
         [*command, *words], capture_output=True, text=True, cwd=both.folder, timeout=30
     )
     assert done.returncode == Exit.HOST
-    assert "cannot write to the directory alpha as user" in done.stderr
+    assert f"cannot write to the directory {both.folder}/alpha as user" in done.stderr
     assert "Read-only file system; give --out a directory" in done.stderr
 
 
@@ -103,9 +103,10 @@ def test_a_log_that_cannot_be_written_ends_nothing(hosts: Callable[..., Hosts]) 
 def test_a_lease_that_was_removed_is_named(hosts: Callable[..., Hosts]) -> None:
     both = hosts(LONG)
     both.start("alpha")
-    (both.folder / "alpha/control/lease").unlink()
+    lease = both.folder / "alpha/control/lease"
+    lease.unlink()
     said = both.call("poll", "--out", "alpha", expect=Exit.HOST).stderr
-    assert "cannot renew the lease alpha/control/lease: No such file or directory" in said
+    assert f"cannot renew the lease {lease}: No such file or directory" in said
 
 
 # ---- children ------------------------------------------------------------------------------------

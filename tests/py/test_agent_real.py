@@ -339,9 +339,9 @@ def test_a_disk_that_fills_in_the_middle_ends_the_agent(
             "cannot write to the directory /proc/agent as user",
         ),
         (
-            ["run", "--plan", "p", "--host", "h", "--out", "o", "--engine", "e"],
+            ["run", "--plan", "/no/p", "--host", "h", "--out", "o", "--engine", "e"],
             3,
-            "cannot read the plan p: No such file",
+            "cannot read the plan /no/p: No such file",
         ),
     ],
 )

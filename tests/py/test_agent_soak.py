@@ -32,7 +32,7 @@ def session_of(folder: Path, begin: int = 0) -> Session:
     (folder / "control").mkdir(exist_ok=True)
     return Session(
         "r", "alpha", str(folder), "plan", "engine", str(folder / "state"), "session",
-        start_window="10", begin=str(begin),
+        start_window=10, begin=begin,
     )  # fmt: skip
 
 
@@ -403,7 +403,7 @@ def test_a_wall_clock_that_jumps_only_dates_results(tmp_path: Path) -> None:
 def test_turns_begin_at_the_agreed_moment_unless_it_is_of_another_clock(
     tmp_path: Path, ahead_s: int, begun_s: int, passed_s: float
 ) -> None:
-    session = session_of(tmp_path, 1_000_000_000 + ahead_s)._replace(start_window="60")
+    session = session_of(tmp_path, 1_000_000_000 + ahead_s)._replace(start_window=60)
     at = tuple(since(Past(tmp_path), session, "new", OtherClock(1e9)))
     assert at == ("new", 30.0, passed_s, (1_000_000_000 + begun_s) * 10**9)
 

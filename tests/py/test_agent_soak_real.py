@@ -254,7 +254,7 @@ def test_what_cannot_be_started_is_refused_and_leaves_nothing(
     for words, why in refused.items():
         assert why in both.begin("alpha", *words, "--out", "a", expect=3).stderr
     said = both.begin("alpha", "--supervisor", "cron", expect=2).stderr
-    assert 'option --supervisor takes auto|systemd|session, not "cron"' in said
+    assert 'option --supervisor takes auto|session, not "cron"' in said
     with socket.socket() as one:
         one.bind(("127.0.0.1", both.port))
         one.listen()
