@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perch.checks import RunView, design, first, names, plural
-from perch.judge.counter_table import COUNTED_BY
+from perch.judge.counter_table import CORRECTED_BITS, COUNTED_BY
 from perch.judge.counters import classes
 from perch.judge.hosts import HostFacts
 from perch.judge.places import VOLUMES
@@ -18,6 +18,8 @@ from perch.model.verdict import Check
 
 #: The class of counters that prove a path.
 PATH = "path"
+
+_CORRECTED = frozenset(CORRECTED_BITS)
 
 
 class _Device(NamedTuple):
@@ -42,9 +44,14 @@ class _Lack(NamedTuple):
     counters: list[str]
 
     def is_decisive(self, classes: frozenset[str]) -> bool:
-        """Whether the device has no counter of one of these; drivers rename counters."""
+        """Whether the device has no counter of one of these; drivers rename counters.
+
+        One that lacks what FEC corrected, and nothing else, is no other card: virtual functions and
+        older cards of a driver lack more.
+        """
         lacking = self.other.classes - self.device.classes
-        return self.device.hardware and not classes.isdisjoint(lacking)
+        only_fec = _CORRECTED.issuperset(self.counters)
+        return self.device.hardware and (only_fec or not classes.isdisjoint(lacking))
 
     @property
     def said(self) -> str:
@@ -79,11 +86,12 @@ def _devices(run: RunView) -> Iterator[_Device]:
             for name, table, driver, block in _found(mark.reading.layout, facts):
                 if name in carried and driver is not None:
                     proving = VOLUMES & block.known
+                    judged = proving | (_CORRECTED & block.known) | classes(block).keys()
                     yield _Device(
                         host,
                         name,
                         (fabric, table, driver),
-                        frozenset(proving | classes(block).keys()),
+                        frozenset(judged),
                         frozenset(_counted(block)) | ({PATH} if proving else set()),
                         carried[name],
                     )
@@ -142,7 +150,8 @@ def alike(run: RunView, decisive: frozenset[str]) -> Iterator[Check]:
         finding.unit = None
         finding.evidence = first(dict.fromkeys(one.device.host for one in found))
         finding.remedy = (
-            "give both hosts the same driver, firmware and kernel, and see that the agent can read "
-            "/sys/class/infiniband/*/ports/*/{counters,hw_counters} and /sys/class/net/*/statistics"
+            "give both hosts the same driver, firmware and kernel, and see that the agent can run "
+            "ethtool -S and read /sys/class/infiniband/*/ports/*/{counters,hw_counters} and "
+            "/sys/class/net/*/statistics"
         )
     yield finding

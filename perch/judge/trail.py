@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from perch.judge.corrected import NOTHING, Corrected, Gap, Window, is_counted, moved
 from perch.judge.counter_table import FLUSHED_OF, NO_CLASS, SENT, class_of
 from perch.judge.counters import difference, unflushed
 from perch.judge.readings import WORK
@@ -71,6 +72,7 @@ class Trail(msgspec.Struct):
     Each begins with the host's own first or last one.
     Most hosts read the same devices each time, and have one mark. `intervals`: how many were
     compared. `hardware`: of each device of a host that carried a flow, whether one was of hardware.
+    `corrected`: of each interface of a host what FEC corrected from one reading to the next.
     """
 
     first: dict[str, list[Mark]] = {}
@@ -78,6 +80,7 @@ class Trail(msgspec.Struct):
     intervals: int = 0
     steps: list[Step] = []
     hardware: dict[str, dict[str, bool]] = {}
+    corrected: dict[str, dict[str, Corrected]] = {}
 
     def read(self, ends: Iterable[End]) -> None:
         """Goes on with the ends of one round.
@@ -95,6 +98,9 @@ class Trail(msgspec.Struct):
             if marks := [mark for mark in begins if mark is not None]:
                 self._meet(host, sorted(marks, key=_time))
             over = [_mark(one.flow, one.readings.after) for one in of_host]
+            for earlier, later in zip(begins, over, strict=True):
+                if earlier is not None and later is not None:
+                    self._correct(host, earlier, later)
             if marks := [mark for mark in over if mark is not None]:
                 self._leave(host, sorted(marks, key=_time, reverse=True))
 
@@ -107,8 +113,10 @@ class Trail(msgspec.Struct):
             return False
         if not last[0].reading.layout is before.layout is after.layout:
             return False
-        self._compare(host, last[0], Mark(flow, before.time, before))
-        last[0] = Mark(flow, after.time, after)
+        begin, end = Mark(flow, before.time, before), Mark(flow, after.time, after)
+        self._compare(host, last[0], begin)
+        self._correct(host, begin, end)
+        last[0] = end
         return True
 
     def _meet(self, host: str, later: Sequence[Mark]) -> None:
@@ -157,6 +165,7 @@ class Trail(msgspec.Struct):
         before, after = known.reading, mark.reading
         if after.steps_on(before) and after.step.is_work and not _untimely(known, mark):
             self.intervals += len(devices)
+            self._correct(host, known, mark)
             return
         for device in devices:
             self._compare_device(host, device, known, mark)
@@ -165,9 +174,30 @@ class Trail(msgspec.Struct):
         if _is_same(known, mark):
             return
         self.intervals += 1
+        if device in mark.reading.layout.netdev:
+            self._correct(host, known, mark, device)
         before, after = _counters(known, device), _counters(mark, device)
         if before != after or _untimely(known, mark):
             self.steps += _steps(host, device, known, mark)
+
+    def _correct(self, host: str, earlier: Mark, later: Mark, device: str | None = None) -> None:
+        """What FEC corrected between two readings, of one device or of all.
+
+        Readings that were not made one after the other tell nothing: other checks say so.
+        """
+        if not is_counted(earlier.reading, later.reading) or _untimely(earlier, later):
+            return
+        seconds = later.time_s - earlier.time_s
+        known = self.corrected.setdefault(host, {})
+        for one in moved(earlier.reading, later.reading):
+            if device is None or one.device == device:
+                where = earlier.flow, later.flow
+                found = (
+                    Corrected(gap=Gap(one.counter, *where))
+                    if one.bits is None
+                    else Corrected(Window(one.bits, seconds, *where))
+                )
+                known[one.device] = known.get(one.device, NOTHING).joined(found)
 
     def carried(self, host: str, devices: Iterable[str], *, hardware: bool) -> None:
         """These devices carried a flow."""
@@ -184,6 +214,10 @@ class Trail(msgspec.Struct):
         for host, devices in piece.hardware.items():
             for device, hardware in devices.items():
                 self.carried(host, [device], hardware=hardware)
+        for host, devices_of in piece.corrected.items():
+            known = self.corrected.setdefault(host, {})
+            for device, found in devices_of.items():
+                known[device] = known.get(device, NOTHING).joined(found)
         self.intervals += piece.intervals
         self.steps += piece.steps
 

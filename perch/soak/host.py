@@ -264,13 +264,16 @@ class Host:
         )  # fmt: skip
 
     def _fec(self) -> Iterator[Anomaly]:
-        """Of each link with too much error correction its worst sample."""
+        """Of each link with too much error correction its worst sample; those that do not tell."""
         severity: Severity = "fail" if self.scope == "hardware" else "advisory"
         for one in self.corrected.bad():
             text = f"FEC corrected {one.ratio:.1e} of the bits of {one.device}"
             yield self._of(
                 one.line, "counter", "counters/fec", severity, text, one.ratio, "of all bits"
             )
+        for device, line in sorted(self.corrected.gaps.items()):
+            text = f"the count of bits that FEC corrected on {device} was reset or is full"
+            yield self._of(line, "counter", "samples", "inconclusive", text)
 
     # ---- what was not seen -----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perch.judge.counter_table import FLUSHED_OF, NO_CLASS, RECEIVED, SENT, class_of
+from perch.judge.counter_table import CORRECTED_BITS, FLUSHED_OF, NO_CLASS, RECEIVED, SENT, class_of
 from perch.judge.counters import Difference, differences, unflushed
 from perch.judge.host_lines import SAMPLES, lines_of, names_of
 from perch.judge.raw import RawFiles, walk_folder
@@ -97,7 +97,7 @@ def _absent(known: Mapping[str, Values], tables: Mapping[str, Values]) -> list[s
         for name, old in known.items()
         if len(old) > len(new := tables.get(name, {}))
         for counter in old
-        if counter not in new and class_of(counter) != NO_CLASS
+        if counter not in new and (class_of(counter) != NO_CLASS or counter in CORRECTED_BITS)
     ]
 
 

@@ -66,3 +66,37 @@ def test_a_link_that_needs_much_error_correction_in_one_sample_is_named(
     soak.edit("plan.json", bought)
     soak.judge()
     assert soak.texts("counter") == texts
+
+
+@pytest.mark.parametrize(
+    ("then", "texts"),
+    [
+        ("5", ["inconclusive node1: the count of bits that FEC corrected on eth1 was reset or is "
+               "full"]),
+        (str(2**64 - 1), ["inconclusive node1: the count of bits that FEC corrected on eth1 was "
+                          "reset or is full"]),
+        (None, ["inconclusive node1: netdev/eth1/rx_corrected_bits_phy not read any more: what "
+                "they counted since is not known"]),
+        ("90", []),
+    ],
+    ids=["reset", "full", "vanished", "sound"],
+)  # fmt: skip
+def test_corrected_bits_that_are_not_counted_to_the_end_prove_nothing(
+    root: Path, then: str | None, texts: list[str]
+) -> None:
+    soak = composed(root, "--duration 86400 --interval 300")
+
+    def counted(sample: Document, place: int) -> None:
+        if place < 100:
+            eth1(sample)["rx_corrected_bits_phy"] = "90"
+        elif then is not None:
+            eth1(sample)["rx_corrected_bits_phy"] = then
+
+    def bought(plan: Document) -> None:
+        for host in plan["hosts"].values():
+            host["link_gbit_s"] = 100
+
+    soak.samples(counted, "node1")
+    soak.edit("plan.json", bought)
+    soak.judge()
+    assert soak.texts("counter") + soak.texts("host") == texts

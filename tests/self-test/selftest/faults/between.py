@@ -1,6 +1,6 @@
 """What devices counted between the flows, and readings of another time than their flow."""
 
-from selftest.edits import Change, add, ends, from_then_on, more, put
+from selftest.edits import Change, add, drop, ends, from_then_on, more, put, readings
 from selftest.fault import FAIL, INCONCLUSIVE, PASS, Fault, fault
 from selftest.files import Document
 
@@ -8,6 +8,7 @@ from selftest.files import Document
 WRITES = "write-bandwidth/alpha/gamma/0/1"
 AGAIN = "write-bandwidth/gamma/delta/0/3"
 COUNTERS = "rdma.mlx5_0/1.counters"
+CORRECTED = "netdev.enp1s0.rx_corrected_bits_phy"
 
 
 def cleared(reading: Document) -> None:
@@ -117,7 +118,48 @@ FAULTS = (
         FAIL,
         "fec/alpha/enp1s0",
         "a link on which FEC corrected ten billion bits",
-        from_then_on(WRITES, more("netdev.enp1s0.rx_corrected_bits_phy", 10**10)),
+        from_then_on(WRITES, more(CORRECTED, 10**10)),
+    ),
+    fault(
+        "fec-flow",
+        "fabric",
+        FAIL,
+        "fec/alpha/enp1s0",
+        "a link on which FEC corrected much in one flow, and nothing in all the others",
+        from_then_on(WRITES, more(CORRECTED, 10**8)),
+    ),
+    fault(
+        "fec-reset",
+        "fabric",
+        INCONCLUSIVE,
+        "fec/readings",
+        "a count of corrected bits that was reset during a flow",
+        readings("alpha", put(CORRECTED, str(10**15))),
+        from_then_on(WRITES, put(CORRECTED, "5")),
+    ),
+    fault(
+        "fec-gone",
+        "fabric",
+        INCONCLUSIVE,
+        "fec/readings counters/alike",
+        "a count of corrected bits that is missing since some flow",
+        from_then_on(WRITES, drop(CORRECTED)),
+    ),
+    fault(
+        "fec-full",
+        "fabric",
+        INCONCLUSIVE,
+        "fec/readings",
+        "a count of corrected bits that stands at its last value",
+        readings("alpha", put(CORRECTED, str(2**64 - 1))),
+    ),
+    fault(
+        "fec-lacking",
+        "fabric",
+        INCONCLUSIVE,
+        "counters/alike",
+        "a card that does not count what FEC corrects, as the others do",
+        readings("alpha", drop(CORRECTED)),
     ),
     fault(
         "between-retry",
