@@ -4,46 +4,17 @@
 load helpers
 load playbook
 
-setup() { playbook_setup; }
-teardown() { common_teardown; }
-
-@test "a run leaves plan, raw outputs, records, verdict and report, shows its progress, and does not touch an earlier run" {
-  site
-  LIMIT=400 run timeout 400 "${SITE[@]}" 3>&-
-  assert_output --regexp '\[1/3\] TCP latency, alpha -> beta, about [0-9]+ s left'
-  assert_output --partial '[3/3] TCP latency'
-  for file in plan.json inputs/limits.json raw/alpha/environment.json raw/beta/flows.jsonl records.jsonl verdict.json report.md; do
-    [ -s "runs/latest/$file" ] || fail "there is no $file"
-  done
-  # a busy machine repeats some
-  assert_json runs/latest/verdict.json '.scope == "software" and .coverage.planned == .coverage.measured and .coverage.planned >= 9'
-  # the playbook's exit follows the verdict
-  assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(verdict | sed '/^PASS$/!s/.*/other/')"
-  if [ "$status" -eq 0 ]; then assert_output --partial "Verdict: PASS, software only. The report is"; fi
-  [ -z "$(find agents -type f)" ] || fail "left on the host: $(find agents -type f)"
-  assert_equal "$(find runs -name '*token*')" ""
-  # sealed as it was fetched, and listed
-  assert_json runs/latest/verdict.json '.checks[] | select(.id == "manifest") | .status == "pass"'
-  assert_json runs/index.jsonl '.run as $run | .schema == "perch.index/2" and .planned >= 9 and .folder == $run'
-
-  local first before
-  first=$(readlink runs/latest)
-  before=$(find "runs/$first" -type f -exec sha256sum {} + | sort)
-  run timeout 400 "${SITE[@]}" 3>&-
-  refute [ "$(readlink runs/latest)" = "$first" ]
-  assert_equal "$(find "runs/$first" -type f -exec sha256sum {} + | sort)" "$before"
-}
-
-@test "connection settings of the inventory that only its hosts have do not reach the controller" {
-  printf 'all: {vars: {ansible_port: "{{ 22 + 0 * (inventory_dir | length) }}"}}\n' >port.yml
-  site -i port.yml
-  LIMIT=400 run timeout 400 "${SITE[@]}" 3>&-
-  refute_output --partial "is undefined"
-  refute_output --regexp "localhost .* failed=[1-9]"
-  assert_json runs/latest/verdict.json '.coverage.planned == .coverage.measured'
-}
-
-@test "what fell outside is measured again: its files join the manifest, and the index has one line, of the last verdict" {
+# Two runs in one folder, for the tests of what runs leave: of the suite of seconds, and of one with a limit that nothing can
+# keep, on an inventory with a port that only its hosts can tell. ran NAME: its words are in NAME.log, its exit code in NAME.exit.
+setup_file() {
+  BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR playbook_setup
+  export FILE_MARK=$PERCH_TEST_MARK
+  ran first
+  readlink runs/latest >first
+  find agents -type f >first.left
+  find "runs/$(<first)" -type f -exec sha256sum {} + | sort >first.files
+  cp -r "runs/$(<first)" first.run
+  cp runs/index.jsonl first.index
   cat >suite.yml <<'YAML'
 name: outlier
 title: Four tests, of which one falls outside
@@ -65,7 +36,64 @@ limits:
   - {id: small-message-idle, severity: removed, source: "site policy: a test"}
   - {id: small-message-tail, severity: removed, source: "site policy: a test"}
 YAML
-  run_site 2 -e plan_limits_site="$PWD/limits.yml"
+  printf 'all: {vars: {ansible_port: "{{ 22 + 0 * (inventory_dir | length) }}"}}\n' >port.yml
+  ran second -i port.yml -e plan_limits_site="$PWD/limits.yml"
+}
+
+ran() {
+  local code=0
+  site "${@:2}"
+  timeout --kill-after=5 400 "${SITE[@]}" >"$1.log" 2>&1 3>&- || code=$?
+  echo "$code" >"$1.exit"
+}
+
+teardown_file() { PERCH_TEST_MARK=$FILE_MARK no_leak; }
+
+setup() { playbook_setup; }
+teardown() { common_teardown; }
+
+# after NAME: what that run has left
+after() {
+  cd "$BATS_FILE_TMPDIR" || return
+  run cat "$1.log"
+  status=$(<"$1.exit")
+}
+
+@test "a run leaves plan, raw outputs, records, verdict and report, and shows its progress" {
+  after first
+  assert_output --regexp '\[1/3\] TCP latency, alpha -> beta, about [0-9]+ s left'
+  assert_output --partial '[3/3] TCP latency'
+  for file in plan.json inputs/limits.json raw/alpha/environment.json raw/beta/flows.jsonl records.jsonl verdict.json report.md; do
+    [ -s "first.run/$file" ] || fail "there is no $file"
+  done
+  # a busy machine repeats some
+  assert_json first.run/verdict.json '.scope == "software" and .coverage.planned == .coverage.measured and .coverage.planned >= 9'
+  # the playbook's exit follows the verdict
+  assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(jq -r .verdict first.run/verdict.json | sed '/^PASS$/!s/.*/other/')"
+  if [ "$status" -eq 0 ]; then assert_output --partial "Verdict: PASS, software only. The report is"; fi
+  assert_equal "$(<first.left)" ""
+  assert_equal "$(find first.run -name '*token*')" ""
+  # sealed as it was fetched, and listed
+  assert_json first.run/verdict.json '.checks[] | select(.id == "manifest") | .status == "pass"'
+  assert_json first.index '.run as $run | .schema == "perch.index/2" and .planned >= 9 and .folder == $run'
+}
+
+@test "a run does not touch an earlier one" {
+  after second
+  refute [ "$(readlink runs/latest)" = "$(<first)" ]
+  assert_equal "$(find "runs/$(<first)" -type f -exec sha256sum {} + | sort)" "$(<first.files)"
+}
+
+@test "connection settings of the inventory that only its hosts have do not reach the controller" {
+  after second
+  refute_output --partial "is undefined"
+  refute_output --regexp "localhost .* failed=[1-9]"
+  assert_json runs/latest/verdict.json '.coverage.planned == .coverage.measured'
+}
+
+@test "what fell outside is measured again: its files join the manifest, and the index has one line, of the last verdict" {
+  after second
+  assert_equal "exit code $status" "exit code 2"
   assert_output --partial "fell outside: four/alpha/beta (limit/stray/four)"
   assert_json runs/latest/verdict.json '.verdict == "FAIL" and .coverage.planned == 6 and .coverage.measured == 6
     and ([.checks[] | select(.id | startswith("manifest")) | [.id, .status]] == [["manifest", "pass"]])'
@@ -74,7 +102,7 @@ YAML
   assert_line --index 0 raw/alpha/flows.jsonl
   assert_line plan.retry.json
   assert_line raw/beta/retry/flows.jsonl
-  assert_equal "$(jq -c '[.verdict, .planned, .measured]' runs/index.jsonl)" '["FAIL",6,6]'
+  assert_equal "$(jq -c '[.verdict, .planned, .measured]' runs/index.jsonl | tail -n +2)" '["FAIL",6,6]'
 }
 
 @test "a suite that names an unknown backend is refused, naming it and the known ones; nothing is made" {
