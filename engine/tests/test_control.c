@@ -167,7 +167,7 @@ static void test_strangers(void **state) {
 static void test_bad_hellos(void **state) {
 	(void) state;
 	refuse_client(&none, bytes, hello(CONTROL_VERSION + 1, FRAME_HELLO, 33, false, bytes), false, -EPROTONOSUPPORT,
-		      "version 2");
+		      "version 3");
 	refuse_client(&none, bytes, hello(0, FRAME_HELLO, 33, false, bytes), false, -EPROTONOSUPPORT, "version 0");
 	refuse_client(&none, bytes, hello(CONTROL_VERSION, FRAME_JOB, 33, false, bytes), false, -EPROTO,
 		      "did not greet");
@@ -277,7 +277,7 @@ static void test_bad_servers(void **state) {
 	refuse_server(&none, "", 0, -ETIMEDOUT, "in time");
 	refuse_server(&none, "SSH-2.0-OpenSSH_9.2p1\r\n", 23, -EPROTO, "another program");
 	refuse_server(&none, bytes, hello(CONTROL_VERSION + 8, FRAME_CHALLENGE, 33, false, bytes), -EPROTONOSUPPORT,
-		      "version 9");
+		      "version 10");
 	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_WELCOME, 33, false, bytes), -EPROTO, "did not greet");
 	refuse_server(&none, bytes, hello(CONTROL_VERSION, FRAME_CHALLENGE, 33, true, bytes), -EACCES,
 		      "requires a token");

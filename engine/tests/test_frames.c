@@ -193,7 +193,7 @@ static void test_bad_headers(void **state) {
 		(void) set_up(state);
 	}
 	put(bytes, frame_bytes(CONTROL_VERSION + 1, FRAME_JOB, "{}", 2, key, false, 0, bytes));
-	refuse_frame(-EPROTONOSUPPORT, "version 2, this perch has 1");
+	refuse_frame(-EPROTONOSUPPORT, "version 3, this perch has 2");
 	(void) tear_down(state);
 	(void) set_up(state);
 	put("GET / HTTP/1.1\r\n\r\n", 18);
