@@ -63,7 +63,7 @@ def _host(files: RawFiles, name: str, planned: PlanHost) -> Document:
     ]
     return {
         "name": name, "hostname": environment.hostname, "scope": planned.scope,
-        "netdevs": netdevs, "rates": rates,
+        "netdevs": netdevs, "rates": rates, "lossless": planned.traits.get("lossless"),
     }  # fmt: skip
 
 

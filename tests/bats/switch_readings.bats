@@ -7,12 +7,13 @@ load helpers
 READING=$TOP/tests/fixtures/switches/reading
 
 # The rows and findings of a switch, for each reading after a run. Two hosts; the plan says {provider, scope: hardware, ports: {},
-# priorities: [3]}, and more.
+# priorities: [3]}, and more; `lossless` is of the hosts' fabric.
 # shellcheck disable=SC2016  # jq's own variables
 setup_file() {
   keep findings jq -c --unbuffered -f "$(rules 'import "switches/readings" as s; import "switches/checks" as c;
-    [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
-      {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} ] as $hosts
+    .plan.lossless as $lossless
+    | [ {name: "node1", hostname: "node1", netdevs: ["ens1f0np0"], rates: [], scope: "hardware"},
+      {name: "node2", hostname: "n2.example", netdevs: [], rates: [], scope: "hardware"} | . + {$lossless} ] as $hosts
     | ({provider, scope: "hardware", ports: {}, priorities: [3]} + .plan) as $plan | .before as $before
     | [.after[] as $after | s::judged("r"; "leaf1"; $plan; $hosts; $before; $after)
         | {switch: ., ports: $plan.ports, rows, findings: [c::findings($hosts | map({key: .name, value: .}) | from_entries)]}]')"
@@ -169,6 +170,44 @@ assert_all_pass() {
   assert_check switch/pfc/leaf1/Ethernet1/1/1 fail "off; wanted: PFC on priority 3"
   switches eos . . '{"priorities": [3, 4]}'
   assert_check switch/pfc/leaf1/Ethernet1/1 fail "on priority 3 only"
+}
+
+@test "discards that no queue counts are a warning; those that a queue counts are its drops" {
+  local port='.commands.interfaces.stdout |= (fromjson | .interfaces["Ethernet1/1"].interfaceCounters |= (.inDiscards += 12 | .outDiscards += 9) | tojson)'
+  local queue='.commands.queues.stdout |= (fromjson | .egressQueueCounters.interfaces["Ethernet1/1"].ucastQueues.trafficClasses.TC0.dropPrecedences.DP0.droppedPackets += 9 | tojson)'
+  switches eos . "$port"
+  assert_check switch/discards/leaf1/Ethernet1/1 advisory "12 packets in, 9 packets out"
+  assert_check switch/discards pass "1 port: no packet discarded outside the queues"
+  switches eos . "$port | $queue"
+  assert_check switch/discards/leaf1/Ethernet1/1 advisory "12 packets in; wanted: 0"
+  # a priority group counts what is dropped at the entrance
+  local groups='.commands.counters.stdout |= (fromjson | .["COUNTERS:oid:0x1000000000012"].value.SAI_PORT_STAT_IF_IN_DISCARDS = "17" | .["COUNTERS:oid:0x1a00000000003"].value.SAI_INGRESS_PRIORITY_GROUP_STAT_DROPPED_PACKETS = "17" | tojson)'
+  switches sonic . "$groups"
+  assert_check switch/drops/leaf1/Ethernet0 fail "17 packets"
+  assert_check switch/discards pass "2 ports"
+  switches nxos . '.commands.interfaces.stdout |= sub("\"eth_indiscard\": \"0\""; "\"eth_indiscard\": \"400\"")'
+  assert_check switch/discards/leaf1/Ethernet1/1/1 advisory "400 packets in"
+}
+
+@test "a fabric that may drop is warned of what its switches drop; one that must not, fails" {
+  local grew='.commands.queues.stdout |= (fromjson | .egressQueueCounters.interfaces["Ethernet1/1"].ucastQueues.trafficClasses.TC3.dropPrecedences.DP0.droppedPackets = 9 | tojson)'
+  switches eos . "$grew" '{"lossless": false, "priorities": []}'
+  assert_check switch/drops/leaf1/Ethernet1/1 advisory "9 packets in queue TC3"
+  local lossless
+  for lossless in true null; do
+    switches eos . "$grew" "{\"lossless\": $lossless, \"priorities\": []}"
+    assert_check switch/drops/leaf1/Ethernet1/1 fail "9 packets in queue TC3"
+  done
+}
+
+@test "as many bad frames as a healthy link has in the time of a long run are none too many" {
+  # 100 Gb/s carry 3e15 bits in 30,000 s
+  local errors='.commands.interfaces.stdout |= (fromjson | .interfaces["Ethernet1/1"].interfaceCounters.inputErrorsDetail.symbolErrors = ERRORS | tojson) | .collected = "2026-01-01T08:20:00Z"'
+  local begun='.collected = "2026-01-01T00:00:00Z"'
+  switches eos "$begun" "${errors/ERRORS/3}"
+  assert_check switch/errors pass "2 ports: at most one CRC or symbol error in 1e15 bits"
+  switches eos "$begun" "${errors/ERRORS/4}"
+  assert_check switch/errors/leaf1/Ethernet1/1 fail "4 CRC or symbol errors"
 }
 
 @test "what is wrong on a simulated switch is advisory, and it says that it proves nothing" {

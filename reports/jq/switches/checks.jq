@@ -8,9 +8,10 @@ def words:
   { answers: ["every command was answered", "a command was not answered"],
     drops: ["no drop in lossless queues", "drops in lossless queues"],
     "drops-elsewhere": ["no drop in other queues", "drops in other queues"],
+    discards: ["no packet discarded outside the queues", "packets discarded outside the queues"],
     pfc: ["PFC is on for the lossless priorities", "PFC is off for a lossless priority"],
     "pause-storms": ["no pause storm", "pause storms"],
-    errors: ["no CRC or symbol error", "CRC or symbol errors"],
+    errors: ["CRC or symbol errors are rare", "too many CRC or symbol errors"],
     "link-up": ["each port is up", "a port is down"],
     "link-speed": ["ports and hosts have the same speed", "a port and its host differ in speed"] };
 
@@ -39,23 +40,40 @@ def lossless($wanted):
   (if $wanted != [] then $wanted elif .priorities != null and .priorities != [] then .priorities else null end) as $p
   | [.queues[] | select($p == null or .priority == null and (.queue | test("lanes")) or (.priority as $q | $p | index([$q]) != null))];
 
-def dropped($wanted):
+# $lossy: the inventory says that the fabric may drop.
+def dropped($wanted; $lossy):
   lossless($wanted) as $queues
+  | (if $lossy then "advisory" else "required" end) as $severity
+  | (if $lossy then "the inventory: perch_fabric_traits says that this fabric does so on purpose" else "site policy: lossless means no drop" end) as $source
   | ($queues | all_of("drops")) as $drops
   | "Give the lossless queue more buffer; let ECN marks begin before PFC pauses; check that the host's traffic uses this queue" as $remedy
   | "after one lost packet a message is sent again from there, or fails" as $why
   | ($queues | map(.queue) | join(", ")) as $names
   | if $drops == null then
-      finding("drops"; "unknown"; "required"; (.lost[0] // (if $queues == [] then "no counter of the lossless queue" else "queue \($names): not known" end)); "0 in the lossless queues";
-              $why; "Do not clear counters during a run; check that the switch counts drops by queue"; "site policy: lossless means no drop")
-    elif $drops == 0 then finding("drops"; "ok"; "required"; "0"; "no packet dropped in the lossless queues"; $why; null; "site policy: lossless means no drop")
-    else finding("drops"; "bad"; "required"; "\($drops | c::whole) packets in queue \($names)"; "0 in the lossless queues"; $why; $remedy; "site policy: lossless means no drop") end;
+      finding("drops"; "unknown"; $severity; (.lost[0] // (if $queues == [] then "no counter of the lossless queue" else "queue \($names): not known" end)); "0 in the lossless queues";
+              $why; "Do not clear counters during a run; check that the switch counts drops by queue"; $source)
+    elif $drops == 0 then finding("drops"; "ok"; $severity; "0"; "no packet dropped in the lossless queues"; $why; null; $source)
+    else finding("drops"; "bad"; $severity; "\($drops | c::whole) packets in queue \($names)"; "0 in the lossless queues"; $why; $remedy; $source) end;
 
 def dropped_elsewhere($wanted):
   (.queues - lossless($wanted)) | map(select((.drops // 0) > 0)) as $losing
   | if $losing == [] then empty
     else finding("drops-elsewhere"; "bad"; "advisory"; "\($losing | map(.drops) | add | c::whole) packets in queue \($losing | map(.queue) | join(", "))"; "0 in the other queues";
                  "traffic that was meant to be lossless may be in the wrong queue"; "Map DSCP or PCP of the host's traffic to the lossless priority, on host and switch";
+                 "site policy: no drop during a run") end;
+
+# Discards of the port beyond the drops of its queues and priority groups. They have no priority, and many are of frames that no
+# path carries (VLAN, access list, MTU), so that they warn; what a lossless queue drops is counted by the queue.
+def counted_by($groups): [.queues[] | select((.queue | startswith("priority group")) == $groups).drops | values] | add // 0;
+def discarded:
+  [ {way: "in", n: .errors.discards_in, counted: counted_by(true)}, {way: "out", n: .errors.discards_out, counted: counted_by(false)}
+    | select(.n != null) | .n -= .counted ] as $known
+  | [$known[] | select(.n > 0)] as $bad
+  | "they may be of the lossless priority: only a queue's own count tells" as $why
+  | if $known == [] then empty
+    elif $bad == [] then finding("discards"; "ok"; "advisory"; "0"; "no packet discarded outside the queues"; $why; null; "site policy: no drop during a run")
+    else finding("discards"; "bad"; "advisory"; "\($bad | map("\(.n | c::whole) packets \(.way)") | join(", "))"; "0 outside the queues"; $why;
+                 "See why the port discards (show interface counters discards); check VLANs, access lists and MTU, then headroom of the lossless priority";
                  "site policy: no drop during a run") end;
 
 def pfc($wanted; $ib):
@@ -83,12 +101,16 @@ def storms($ib):
   else finding("pause-storms"; "bad"; "required"; "\(.storms | c::whole) during the run"; "0"; "a pause storm stops all hosts behind the port";
                "Find the host that cannot take its traffic: check its pause counters, PCIe, and stalled receivers"; "the switch's PFC watchdog") end;
 
-def broken:
+# Of a link's bits so many may be wrong after FEC: ERROR_RATIO of perch/checks/counters.py has the reason. $seconds: of the run.
+def broken($seconds):
   ([.errors.crc, .errors.symbol] | map(values)) as $known
+  | ((.speed_gbit_s // 0) * 1e9 * ($seconds // 0) * 1e-15 | floor) as $allowed
   | "each error costs a packet, which must be sent again" as $why
-  | if $known == [] then finding("errors"; "unknown"; "required"; (.lost[0] // "no counter of errors"); "0 during the run"; $why; "Do not clear counters during a run"; "IEEE 802.3: a healthy link has next to none")
-    elif ($known | add) == 0 then finding("errors"; "ok"; "required"; "0"; "no CRC or symbol error during the run"; $why; null; "IEEE 802.3: a healthy link has next to none")
-    else finding("errors"; "bad"; "required"; "\($known | add | c::whole) CRC or symbol errors"; "0 during the run"; $why; "Clean or replace cable and transceiver of this port, on both ends"; "IEEE 802.3: a healthy link has next to none") end;
+  | "at most one CRC or symbol error in 1e15 bits" as $wanted
+  | "IEEE Std 802.3ck, 802.3df: a healthy link has next to none" as $source
+  | if $known == [] then finding("errors"; "unknown"; "required"; (.lost[0] // "no counter of errors"); $wanted; $why; "Do not clear counters during a run"; $source)
+    elif ($known | add) <= $allowed then finding("errors"; "ok"; "required"; "\($known | add | c::whole)"; $wanted; $why; null; $source)
+    else finding("errors"; "bad"; "required"; "\($known | add | c::whole) CRC or symbol errors"; $wanted; $why; "Clean or replace cable and transceiver of this port, on both ends"; $source) end;
 
 # $host: {rates: [Gb/s of the interfaces that are measured]}; the host may not know them, as a loopback does not.
 def link($host):
@@ -123,5 +145,6 @@ def findings($hosts):
                 "Correct switch_check_ports of \($s.name)"; "design, a port that is not found makes its checks inconclusive")
         + {switch: $s.name, device: .port, host: .host, scope: $s.scope, open: true} ),
     ( select($s.faults == []) | $s.rows[] | . as $row | ($hosts[.host]) as $host
-      | ( link($host), dropped($s.priorities), dropped_elsewhere($s.priorities), pfc($s.priorities; $ib), storms($ib), broken, figures )
+      | ( link($host), dropped($s.priorities; $host.lossless == false), dropped_elsewhere($s.priorities), discarded, pfc($s.priorities; $ib), storms($ib),
+          broken($s.seconds), figures )
       | . + {switch: $s.name, device: $row.port, host: $row.host, scope: ([$s.scope, $host.scope] | weakest)} );

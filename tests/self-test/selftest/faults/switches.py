@@ -72,6 +72,14 @@ FAULTS = (
         counter("0x1a00000000003", GROUP_DROPS, "17"),
     ),
     of_port(
+        "switch-discards",
+        PASS,
+        "discards",
+        "a switch that discarded packets which no queue counted",
+        AFTER,
+        counter("0x1000000000012", "SAI_PORT_STAT_IF_IN_DISCARDS", "400"),
+    ),
+    of_port(
         "switch-storm",
         FAIL,
         "pause-storms",
