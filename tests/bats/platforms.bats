@@ -24,10 +24,8 @@ YAML
   gather_facts: false
   tasks:
     - ansible.builtin.include_role: {name: engine, tasks_from: packages, public: true}
-    - ansible.builtin.copy: {content: "{{ __engine_packages | sort | to_json }}", dest: "{{ playbook_dir }}/wanted{{ alone | default('') }}.json"}
-      check_mode: false
-    - ansible.builtin.copy: {content: "{{ __engine_packages_missing | sort | to_json }}", dest: "{{ playbook_dir }}/missing{{ alone | default('') }}.json"}
-      check_mode: false
+    - ansible.builtin.debug: {msg: "wanted{{ alone | default('') }}.json {{ __engine_packages | sort | to_json }}"}
+    - ansible.builtin.debug: {msg: "missing{{ alone | default('') }}.json {{ __engine_packages_missing | sort | to_json }}"}
 YAML
 }
 
@@ -43,13 +41,17 @@ etc() {
   [ ! -e "$FIXTURES/$1/debian_version" ] || cp "$FIXTURES/$1/debian_version" etc/
 }
 
-# on EXIT-CODE NAME: the role's packages there, in check mode unless CHECK is empty
+# on EXIT-CODE NAME: the role's packages there, in check mode unless CHECK is empty; leaves their names in wanted.json and missing.json
 on() {
+  local file names
   etc "$2"
   # shellcheck disable=SC2016  # the inner shell's
   LIMIT=120 run_expecting "$1" env ANSIBLE_CONFIG="$TOP/ansible.cfg" ANSIBLE_ROLES_PATH="$TOP/roles" ANSIBLE_NOCOLOR=1 LC_ALL=C.UTF-8 \
     unshare --mount --propagation private bash -c 'mount --bind etc /etc && mount --bind local /usr/local/lib && exec "$@"' \
     platforms ansible-playbook -i hosts.yml "${CHECK[@]}" packages.yml
+  while read -r file names; do
+    printf '%s\n' "$names" >"$file"
+  done < <(sed -nE 's/^ *"msg": ("(wanted|missing).*")$/\1/p' <<<"$output" | jq -r .)
 }
 
 # made NAME...: packages of these names in rpm's database, without files
