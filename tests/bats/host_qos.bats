@@ -18,16 +18,23 @@ setup_file() {
   done | jq -s add >"$BATS_FILE_TMPDIR/fixtures.json"
 }
 
+# quoted TEXT: as a string of jq, which would take longer to start than to quote
+quoted() {
+  local text=${1//\\/\\\\}
+  text=${text//\"/\\\"}
+  printf '"%s"' "${text//$'\n'/\\n}"
+}
+
 # case_of CHECK FIXTURE EDIT WANTED: a jq program that gives the findings over a fixture, as another has changed it, to a
 # third, which says what is wrong. SCOPE, FABRIC, DEVICES, TRAITS: of the host.
 case_of() {
   printf 'case(%s; %s; $f["%s"] | (%s); {name: "alpha", fabric: "%s", scope: "%s", devices: %s, traits: %s, ports: [], wanted: %s})\n' "$1" \
-    "$(jq -nc --arg name "$2, $3" '$name')" "$2" "$3" "${FABRIC:-roce}" "${SCOPE:-hardware}" "${DEVICES:-[]}" "${TRAITS:-{\}}" "$4" | tr '\n' ' ' >>cases
+    "$(quoted "$2, $3")" "$2" "$3" "${FABRIC:-roce}" "${SCOPE:-hardware}" "${DEVICES:-[]}" "${TRAITS:-{\}}" "$4" | tr '\n' ' ' >>cases
   echo >>cases
 }
 
 # finds ID STATUS WORDS FIXTURE [EDIT [WANTED]]: the one finding of this id has this status and these words
-finds() { case_of "one(\"$1\"; \"$2\"; $(jq -nc --arg words "$3" '$words'))" "$4" "${5:-.}" "${6:-$WANTED}"; }
+finds() { case_of "one(\"$1\"; \"$2\"; $(quoted "$3"))" "$4" "${5:-.}" "${6:-$WANTED}"; }
 absent() { case_of "none(\"$1\")" "$2" "${3:-.}" "${4:-$WANTED}"; }
 # holds CONDITION FIXTURE [EDIT [WANTED]]: it does, of all findings together
 holds() { case_of "all_of($1)" "$2" "${3:-.}" "${4:-$WANTED}"; }
@@ -47,7 +54,7 @@ agree() {
 }
 
 # said NAME TEXT: a jq program that lets a command have printed this
-said() { printf '.commands["%s"] |= (.stdout = %s | .exit = 0)' "$1" "$(jq -n --arg text "$2" '$text')"; }
+said() { printf '.commands["%s"] |= (.stdout = %s | .exit = 0)' "$1" "$(quoted "$2")"; }
 # changed NAME PROGRAM: a jq program that changes the JSON that a command has printed
 changed() { printf '.commands["%s"].stdout |= (fromjson | %s | tojson)' "$1" "$2"; }
 
