@@ -10,7 +10,8 @@
 
     perch-agent soak-start (those of run)   the plan of a soak, for hours; returns when it measures
                       [--begin EPOCH_S] [--supervisor auto|session] [--state FILE]
-    perch-agent soak-status|soak-stop [--out DIR] [--state FILE]
+    perch-agent soak-status [--out DIR] [--state FILE] [--kept DIR --host NAME]
+    perch-agent soak-stop [--out DIR] [--state FILE]
     perch-agent soak-resume [--state FILE]  goes on with what a crash or a boot has interrupted
     perch-agent soak-pack --out DIR         packs results; what runs goes on
 
@@ -30,7 +31,7 @@ from perch.agent import asking
 from perch.agent.errors import AgentError, Exit, say
 
 #: What the value of an option may be.
-_PATHS = ("plan", "out", "engine", "token-file", "state")
+_PATHS = ("plan", "out", "engine", "token-file", "state", "kept")
 _WORDS = {**dict.fromkeys((*_PATHS, "host"), ""), "supervisor": "auto|session"}
 _NUMBERS = {"lease": 0, "start-window": 60, "follow": 0, "offset": 0, "begin": 0}
 _PLAN = ("plan", "host", "out", "engine")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -151,8 +152,12 @@ def flow_told(folder: Path, key: str, state: str) -> dict[str, Any]:
     return told
 
 
-def status(out: str, state: Path) -> Exit:
-    """One JSON object: of the host's soak, or of that in `out`, whose end is there."""
+def status(out: str, state: Path, kept: str = "", host: str = "") -> Exit:
+    """One JSON object: of the host's soak, or of that in `out`, whose end is there.
+
+    kept: a folder, whose runs are named that have results of this host's soaks, as role agent has
+    marked them; the soak's share of the plan is named by its hash.
+    """
     session = load(state)
     if session is not None and out in ("", session.out):
         told = _told(session)
@@ -160,6 +165,12 @@ def status(out: str, state: Path) -> Exit:
         gone = "nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
         none = {"state": "none", "message": gone if out else "no soak on this host"}
         told = (ended(Path(out)) if out else {}) or none
+    if kept:
+        marks = Path(kept).glob(f"*/soak-of-{host}")
+        told["kept"] = [one.parent.name.removesuffix(f"-{host}") for one in marks]
+        with contextlib.suppress(OSError):
+            if session is not None:
+                told["plan"] = hashlib.sha256(Path(session.plan).read_bytes()).hexdigest()
     print(json.dumps(told))
     return Exit.WALKED
 
@@ -193,7 +204,7 @@ def command(name: str, options: dict[str, Any]) -> int:
     words = {"state": STATE, **{key.replace("-", "_"): one for key, one in options.items()}}
     out, state = words.get("out", ""), Path(words["state"])
     if name == "status":
-        return status(out, state)
+        return status(out, state, words.get("kept", ""), words.get("host", ""))
     if name == "stop":
         return stop(out, state)
     if name == "resume":

@@ -32,10 +32,15 @@ EXAMPLES = r"""
 
 RETURN = r"""
 paths: {description: The files that changed., returned: success, type: list, elements: str}
+free_bytes:
+  description: Free space of the file system of the first file, for this user.
+  returned: where there are files
+  type: int
 """
 
 import base64
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -75,6 +80,11 @@ def write(path: Path, content: bytes, mode: int) -> None:
         raise
 
 
+def free_bytes(path: Path) -> int:
+    """In check mode its folder may still be missing."""
+    return shutil.disk_usage(path).free if path.exists() else free_bytes(path.parent)
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -99,7 +109,8 @@ def main() -> None:
                 write(path, content, mode)
         except OSError as error:
             module.fail_json(msg=f"'{name}' cannot be written: {error.strerror}; check its folder")
-    module.exit_json(changed=bool(changed), paths=changed)
+    free = {"free_bytes": free_bytes(Path(name)) for name, *_ in wanted[:1]}
+    module.exit_json(changed=bool(changed), paths=changed, **free)
 
 
 if __name__ == "__main__":

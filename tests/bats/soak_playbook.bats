@@ -277,7 +277,8 @@ YAML
 }
 
 @test "no space for what will be written is refused before any host starts, on the controller too, with how much it takes" {
-  mkdir run
+  mkdir -p run/shares
+  echo '{}' >run/shares/localhost.json
   echo '{"soak": {"space_bytes": {"a": 4e17, "b": 1e17}}}' >run/plan.json
   cat >cases.yml <<YAML
 - hosts: localhost

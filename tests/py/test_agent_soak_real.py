@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import json
 import os
 import signal
@@ -232,6 +233,23 @@ def test_a_second_soak_is_refused_by_the_name_of_the_first(soaks: Callable[..., 
     said = both.begin("alpha", "--out", "other", expect=3).stderr
     assert f"the soak of run r runs on alpha already, in {both.folder}/alpha" in said
     assert not (both.folder / "other").exists()
+    both.soak("stop", "alpha")
+
+
+def test_what_a_controller_looks_for_is_told(soaks: Callable[..., Soaks]) -> None:
+    """Results that still lie there, of this host alone, and which plan the soak has."""
+    both = soaks()
+    words = ["soak-status", "--state", "alpha.state", "--kept", "kept", "--host", "alpha"]
+    said = json.loads(both.call(*words).stdout)
+    assert said == {"state": "none", "message": "no soak on this host", "kept": []}
+    for folder, host in (("one-alpha", "alpha"), ("one-beta", "beta")):
+        (both.folder / "kept" / folder).mkdir(parents=True)
+        (both.folder / "kept" / folder / f"soak-of-{host}").touch()
+    (both.folder / "kept/two-alpha").mkdir()  # of a run
+    both.begin("alpha")
+    said = json.loads(both.call(*words).stdout)
+    share = (both.folder / "shares/alpha.json").read_bytes()
+    assert (said["kept"], said["plan"]) == (["one"], hashlib.sha256(share).hexdigest())
     both.soak("stop", "alpha")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -57,6 +58,7 @@ def test_files_and_their_folders_are_the_owners_alone(tmp_path: Path) -> None:
         "token",
         "share.json",
     ]
+    assert 0 < first["free_bytes"] <= shutil.disk_usage(tmp_path).total
     for name, text in files.items():
         assert (tmp_path / name).read_bytes() == text.encode()
         assert mode(tmp_path / name) == "600"
