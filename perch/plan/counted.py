@@ -11,7 +11,8 @@ from typing import Any
 @lru_cache
 def table() -> list[dict[str, Any]]:
     """Read once: the agent's file may be another one by the next time."""
-    content = pkgutil.get_data("perch.agent", "counters.json")
+    # of perch: a package that get_data loads itself is no attribute of the one above it
+    content = pkgutil.get_data("perch", "agent/counters.json")
     assert content is not None
     sources: list[dict[str, Any]] = json.loads(content)["sources"]
     return sources
