@@ -13,12 +13,15 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import polars as pl
@@ -50,6 +53,11 @@ PROCESSES = 2
 
 #: The signal that a process gets when its parent ends (prctl(2)).
 PR_SET_PDEATHSIG = 1
+
+#: A process that used no processor time for so long is stuck: it was stopped, or a file
+#: system hangs. The kernel reports tasks after the same time (hung_task_timeout_secs). It is asked
+#: each LOOK_S; one that was killed gets ENDING_S to end.
+IDLE_S, LOOK_S, ENDING_S = 120.0, 1.0, 10.0
 
 SOURCE = "source"
 
@@ -131,6 +139,12 @@ class _Reader:
 # ---- the process that judges ---------------------------------------------------------------------
 
 
+def _ticks(pid: int) -> int:
+    """Its processor time in the kernel's ticks (proc(5): utime and stime)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 class _Worker:
     """A process that reads pieces; it ends with the `with` block."""
 
@@ -148,6 +162,7 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                bufsize=0,  # a line that Python kept would not be seen by select()
             )
 
     def __enter__(self) -> _Worker:
@@ -155,13 +170,32 @@ class _Worker:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.communicate()
+        # what waits for a dead file system does not even end when it is killed
+        with suppress(subprocess.TimeoutExpired):
+            self._process.communicate(timeout=ENDING_S)
+
+    def _await(self, output: IO[bytes]) -> None:
+        used, since = -1, time.monotonic()
+        while not select.select([output], [], [], LOOK_S)[0]:
+            now = _ticks(self._process.pid)
+            if now != used:
+                used, since = now, time.monotonic()
+            elif time.monotonic() - since >= IDLE_S:
+                raise PerchError(
+                    ExitCode.NOT_WRITABLE,
+                    f"a process that reads raw outputs did nothing for {IDLE_S:.0f} s",
+                    remedy="see that it was not stopped and that the run's disk answers, and judge "
+                    "again",
+                )
 
     def read(self) -> None:
-        """Waits until it has read its next piece. Raises PerchError where it failed."""
-        if self._process.stdout is not None and self._process.stdout.readline():
-            return
-        code = self._process.wait()
+        """Waits until it has read its next piece. Raises PerchError where it failed or is stuck."""
+        output = self._process.stdout
+        if output is not None:
+            self._await(output)
+            if output.readline():
+                return
+        code = self._process.wait(ENDING_S)
         said = self._errors.read_text(encoding="utf-8", errors="replace").strip()
         raise PerchError(
             ExitCode.NOT_WRITABLE,
