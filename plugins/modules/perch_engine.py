@@ -54,15 +54,21 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
 LINES = 20  # of a step that failed: a compiler's errors are about this many
 PROGRAM_MODE, FILE_MODE = 0o755, 0o644
+# make takes half a minute of one processor; an emulated host is some 30 times as slow, and a busy
+# one has half of a processor. What else is run ends in a moment.
+MAKE_S, MOMENT_S = 1800, 60
+ENDING_S = 10  # for the output of what was killed
 
 
 class StepError(Exception):
@@ -71,16 +77,37 @@ class StepError(Exception):
         self.step, self.lines = step, lines[-LINES:]
 
 
-def run(step: str, argv: list[str], given: bytes = b"", environment: dict | None = None) -> str:
+def outputs(process: subprocess.Popen, given: bytes, limit_s: float) -> tuple[bytes, bytes] | None:
+    """What it wrote; None: it was killed with all that it had started, as it did not end."""
+    with suppress(subprocess.TimeoutExpired):
+        return process.communicate(given, timeout=limit_s)
+    os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=ENDING_S)
+    return None
+
+
+def run(
+    step: str,
+    argv: list[str],
+    given: bytes = b"",
+    environment: dict | None = None,
+    limit_s: float = MOMENT_S,
+) -> str:
     """What the program wrote to standard output."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     try:
-        ended = subprocess.run(argv, input=given, capture_output=True, check=False, env=environment)
+        process = subprocess.Popen(argv, env=environment, start_new_session=True, **pipes)
     except OSError as error:
         raise StepError(step, [f"{argv[0]} cannot be run: {error.strerror}"]) from error
-    out, err = (text.decode(errors="replace").rstrip() for text in (ended.stdout, ended.stderr))
-    if ended.returncode:
+    both = outputs(process, given, limit_s)
+    if both is None:
+        lines = ["It was killed. See that the host's disks answer, and how busy it is"]
+        raise StepError(f"{step} did not end within {limit_s} s", lines)
+    out, err = (text.decode(errors="replace").rstrip() for text in both)
+    if process.returncode:
         lines = (err or out or "(it said nothing)").splitlines()
-        raise StepError(f"{step} failed with exit code {ended.returncode}", lines)
+        raise StepError(f"{step} failed with exit code {process.returncode}", lines)
     return out
 
 
@@ -163,7 +190,7 @@ class Engine:
         run("tar", ["tar", "--extract", "--no-same-owner", f"--directory={folder}"], sources)
         more = {name: str(value) for name, value in self.options["environment"].items()}
         make = ["make", f"--directory={folder}", *self.options["make"]]
-        run("make", make, environment=os.environ | more)
+        run("make", make, environment=os.environ | more, limit_s=MAKE_S)
         new = folder / "build/perch"
         said = run("the new engine", [str(new), "--version"])
         if said.partition("\n")[0] != self.says:
