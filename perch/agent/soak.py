@@ -195,33 +195,23 @@ class Soak:
         delays, gives_up = _Delays(self._tools.clock), self.passed() + self._share.window_s
         while True:
             result = await self._keeper(flow, until)
-            again = self._again(flow, result, until, gives_up)
-            is_silent = result.ended == Ended(UNREACHED, None)
-            if not again and is_silent and soak_end(self._raw.file(flow)) == "none":
-                why = f"no connection within {self._share.window_s} s: {result.message}"
-                return Result("peer_dead", why)
-            if not again:
+            found, ended = soak_end(self._raw.file(flow)), result.ended or Ended(None, None)
+            # a signal that this agent did not send is a crash: the file goes on
+            is_over = result.timed_out or found.isdecimal() or self.passed() >= until
+            crashed = f"ended by signal {ended.signal}" if ended.signal and not is_over else ""
+            # after a boot an address or a device may not be there yet
+            is_early = result.process is None or (ended.exit == CANNOT and self._raw.past.start)
+            is_silent = ended.exit == UNREACHED
+            if not crashed and (found != "none" or not (is_early or is_silent)):
                 return result
+            if not crashed and self.passed() >= gives_up:
+                why = f"no connection within {self._share.window_s} s: {result.message}"
+                return Result("peer_dead", why) if is_silent else result
             if not is_silent:
-                message = f"{flow.id} {again}; it is started again"
+                why = crashed or f"cannot run yet: {result.message}"
+                message = f"{flow.id} {why}; it is started again"
                 self._raw.episode("client_restarted", message, flow.id)
             await delays.wait()
-
-    def _again(self, flow: Flow, result: Result, until: float, gives_up: float) -> str:
-        """Why it is started again; "" where it is over.
-
-        A signal that this agent did not send is a crash: the file goes on. What cannot connect, or
-        finds its address or device not there yet after a boot, is tried again for as long as hosts
-        start apart.
-        """
-        found, ended = soak_end(self._raw.file(flow)), result.ended or Ended(None, None)
-        if ended.signal and not (result.timed_out or found.isdecimal() or self.passed() >= until):
-            return f"ended by signal {ended.signal}"
-        if found != "none" or self.passed() >= gives_up:
-            return ""
-        is_late = result.process is None or (ended.exit == CANNOT and self._raw.past.start)
-        is_late = is_late or ended.exit == UNREACHED
-        return f"cannot run yet: {result.message}" if is_late else ""
 
     async def _keeper(self, flow: Flow, until: float) -> Result:
         limit_s = max(0.0, until - self.passed()) + self._share.window_s + ROUND_GRACE

@@ -239,16 +239,10 @@ class Schedule:
                 (f'verdict="{one}"', int(one == self.verdict)) for one in EXITS
             ])  # fmt: skip
         of = f'schedule="{self.name}"'
-        for name, about, labels, value in (
-            ("info", "Always 1; the labels are the schedule and its run's folder (empty: none).",
-             f'{of},folder="{self.run}"', 1),
-            ("passed", "1 if the scheduled run was measured to its end and passed.",
-             of, self.verdict == "PASS"),
-            ("start_timestamp_seconds", "When the schedule began, since 1970.", of, self.began),
-            ("end_timestamp_seconds", "When it ended and this file was written, since 1970.",
-             of, time.time()),
-        ):  # fmt: skip
-            text += _gauge(f"perch_schedule_{name}", about, [(labels, int(value))])
+        about = "1 if the scheduled run was measured to its end and passed."
+        text += _gauge("perch_schedule_passed", about, [(of, int(self.verdict == "PASS"))])
+        about = "When it ended and this file was written, since 1970."
+        text += _gauge("perch_schedule_end_timestamp_seconds", about, [(of, int(time.time()))])
         new = Path(folder) / f".perch.prom.{self.name}"
         try:
             new.write_text(text)
