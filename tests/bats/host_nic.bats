@@ -167,9 +167,9 @@ c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
   run with_cases '("nic-mlx5", "nic-irdma", "nic-bnxt") as $of | $f[$of] | .commands.lldp |= (.exit = 1 | .stdout = "")
     | .links |= with_entries(if .key | endswith("/driver") then .value |= sub("mlx5_core"; "i40e") else . end)
     | judged(.; subject($of))[] | select(.id == "nic-neighbour").remedy'
-  assert_output "Install and start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags enp129s0f0np0 disable-fw-lldp on
-Install and start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags ice0 fw-lldp-agent off
-Install and start lldpd; turn LLDP on at the switch port; switch off the LLDP agent of the card's firmware (niccli)"
+  assert_output "Start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags enp129s0f0np0 disable-fw-lldp on
+Start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags ice0 fw-lldp-agent off
+Start lldpd; turn LLDP on at the switch port; switch off the LLDP agent of the card's firmware (niccli)"
 }
 
 @test "one host, and two names of one machine on a loopback, have nothing between them" {

@@ -175,7 +175,7 @@ PY
   installing lldpd mstflint
   on 0 rocky_9
   assert_output --partial 'warning: there: package \"lldpd\" cannot be installed; without it the check nic-neighbour is INCONCLUSIVE'
-  assert_output --partial 'warning: there: package \"mstflint\" cannot be installed; without it on cards of NVIDIA the check nic-config is INCONCLUSIVE'
+  assert_output --partial 'warning: there: package \"mstflint\" cannot be installed; without it on cards of NVIDIA the checks nic-config, nic-adaptive-routing and nic-bit-errors are INCONCLUSIVE'
   assert_json missing.json '. == ["lldpd", "mstflint"]'
   refute_output --partial "these packages could not"
 }

@@ -1,5 +1,6 @@
 # What a host says of itself apart from its network cards: memory, processors, kernel, firewall, clock, log -> findings.
 import "hosts/machine_read" as m;
+import "hosts/unread" as unread;
 import "hosts/machine_memory" as memory;
 import "hosts/machine_cpu" as cpu;
 import "hosts/machine_kernel" as kernel;
@@ -23,8 +24,10 @@ def has_soft($raw; $host):
 # Input: what host-check printed. $host: as area.jq has it.
 def findings($host):
   m::sane | . as $raw | log::log(.) as $log
-  | memory::findings($host), cpu::findings($host), kernel::findings($host),
-    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log), sharing::findings($host), gpu::findings($host);
+  | ( memory::findings($host), cpu::findings($host), kernel::findings($host),
+    firewall::findings($host; interfaces($raw; $host); has_soft($raw; $host)), clock::findings($host), log::findings($log), drivers::findings($host; $log), sharing::findings($host),
+    gpu::findings($host) )
+  | unread::settled($raw);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
-def between($hosts): [$hosts[] | .raw |= m::sane] | . as $sane | clock::between($sane), sharing::between($sane);
+def between($hosts): [$hosts[] | .raw |= m::sane] | . as $sane | clock::between($sane), sharing::between($sane) | unread::settled({});

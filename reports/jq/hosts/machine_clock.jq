@@ -39,6 +39,7 @@ def findings($host):
                   else "chrony: within \($chrony.error_s * 1000 | c::figure) ms of \($chrony.server)" end
                 elif $says != null then if $says == "yes" then "synchronised (kernel)" else "not synchronised (kernel)" end
                 else "neither chronyc nor timedatectl reports a state" end),
+        missing: (if m::command($raw; "timedatectl").exit == null then m::command($raw; "chrony") | m::missing("chronyc") else null end),
         wanted: "synchronised within \($limit) s", why: "logs and records of several hosts are compared by their times",
         remedy: "Run systemctl enable --now chronyd, and give all hosts the same time server", source: "chronyc(1), timedatectl(1)" });
 

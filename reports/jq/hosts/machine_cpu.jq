@@ -234,9 +234,9 @@ def tuned_holds($raw):
   | ($said.stdout | if test("^Veri?fication succeeded, ") then true elif test("^Verification failed, ") then false else null end) as $holds
   | m::finding("tuned-settings";
       { status: (if $holds == null then "unknown" elif $holds then "ok" else "bad" end),
-        found: (if $holds == null then (if $said.exit == 0 then "tuned-adm verify said nothing of it" else $said | m::refusal("tuned-adm (package tuned)") end)
+        found: (if $holds == null then (if $said.exit == 0 then "tuned-adm verify said nothing of it" else $said | m::refusal("tuned-adm") end)
                 elif $holds then "as the profile has them" else "other than the profile has them" end),
-        wanted: "the settings of the active profile", why: "a setting that was changed by hand or lost is not the one that was chosen",
+        missing: ($said | m::missing("tuned-adm")), wanted: "the settings of the active profile", why: "a setting that was changed by hand or lost is not the one that was chosen",
         remedy: "Read /var/log/tuned/tuned.log for the setting; run systemctl restart tuned", source: "tuned-adm(8), verify" });
 
 def model($raw):

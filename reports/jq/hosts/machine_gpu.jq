@@ -151,7 +151,7 @@ def errors($raw; $host; $gpu):
        if $blocks == [] then {status: "not_applicable", found: "amdgpu counts no memory errors of this GPU"}
        elif any($blocks[]; . == "?") then {status: "unknown", found: "a count of amdgpu is damaged"}
        else ([$blocks[] | tonumber] | add) as $sum | {status: (if $sum > 0 then "bad" else "ok" end), found: "\($sum) uncorrected"} end
-     elif $said.exit == null then {status: "unknown", found: "nvidia-smi is not installed (package nvidia-utils of the driver's release)"}
+     elif $said.exit == null then {status: "unknown", found: "nvidia-smi is not installed", missing: "nvidia-smi of the driver's release"}
      elif $smi == null then {status: "unknown", found: ($said | if .exit == 0 then "nvidia-smi does not name this GPU" else m::refusal("nvidia-smi") end)}
      elif $smi.errors == null then {status: ({Enabled: "unknown", Disabled: "bad"}[$smi.ecc] // "not_applicable"), found: "ECC: \($smi.ecc)"}
      else {status: (if $smi.errors > 0 then "bad" else "ok" end), found: "\($smi.errors) uncorrected since the driver was loaded"} end) as $told

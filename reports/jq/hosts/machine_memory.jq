@@ -117,7 +117,7 @@ def modules($raw):
   | m::finding("memory-modules";
       { status: (if $filled == [] then "unknown" else "info" end), value: (if $filled == [] then null else $found end),
         found: (if $filled != [] then $found elif $said.exit == 0 then "dmidecode names no module"
-                elif $said.exit == null then "dmidecode is not installed (package dmidecode)" else $said | m::refusal("dmidecode") end),
+                else $said | m::refusal("dmidecode") end), missing: ($said | m::missing("dmidecode")),
         why: "an empty channel or a slower module takes its share of the memory's bandwidth",
         remedy: "Put the same modules into the same slots of all hosts (dmidecode --type 17)", source: "dmidecode(8)" });
 

@@ -1,10 +1,10 @@
 # What the checks of a machine share: how a finding is made, and how files, values of all CPUs and commands are read.
 import "common" as c;
 
-# {id, device, status, severity, found, value, wanted, why, remedy, source}; status: ok, bad, unknown, not_applicable,
+# {id, device, status, severity, found, value, wanted, why, remedy, source, missing}; status: ok, bad, unknown, not_applicable,
 # or info, where nothing absolute is wanted and hosts are only compared. Severity: required or advisory.
 def finding($id; $part):
-  { id: ("machine-" + $id), device: null, status: "info", severity: "advisory", found: null, value: null,
+  { id: ("machine-" + $id), device: null, status: "info", severity: "advisory", found: null, value: null, missing: null,
     wanted: "the same on all hosts of a group", why: null, remedy: null, source: null } + $part
   # what a host says may be any length; a finding is read by a person
   | .found |= if type == "string" then .[0:400] else . end
@@ -29,6 +29,9 @@ def has_sysfs($raw): file($raw; "/sys/devices/system/cpu/present") != null;
 def has_sysctls($raw): file($raw; "/proc/sys/kernel/ostype") != null;
 
 def command($raw; $name): $raw.commands[$name] | if type == "object" then . else {exit: null, stdout: "", stderr: ""} end;
+
+# The tool of a command that the host lacks, else null
+def missing($name): if .exit == null then $name else null end;
 
 # Why a command gave no answer. 124 and 137 are timeout(1)'s.
 def refusal($name):

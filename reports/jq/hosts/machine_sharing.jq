@@ -41,7 +41,8 @@ def virtual_rights($raw):
   | shown("virtual-function-rights"; $port; $rights;
       $rights // if $said.exit == 0 then "ip names no virtual function of \($port)" else $said | m::refusal("ip") end;
       "a function without trust, or with a check of its addresses, may lose packets of bonds and containers";
-      "ip-link(8), vf trust and spoofchk");
+      "ip-link(8), vf trust and spoofchk")
+  | .missing = ($said | m::missing("ip"));
 
 # Bit 15 of a key is full membership (InfiniBand Architecture, volume 1, 10.9.2).
 def partitions($raw):

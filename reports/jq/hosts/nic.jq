@@ -1,6 +1,7 @@
 # What a host says of its network cards and their place in the machine -> findings. nic_read.jq reads; the other files
 # judge one kind of thing each.
 import "hosts/nic_read" as read;
+import "hosts/unread" as unread;
 import "hosts/nic_link" as link;
 import "hosts/nic_fec" as fec;
 import "hosts/nic_bits" as bits;
@@ -16,10 +17,11 @@ import "hosts/nic_between" as group;
 def findings($host):
   . as $raw
   | read::devices($raw; $host) as $devices
-  | link::findings($raw; $host; $devices), fec::findings($raw; $host; $devices), optics::findings($raw; $host; $devices),
+  | ( link::findings($raw; $host; $devices), fec::findings($raw; $host; $devices), optics::findings($raw; $host; $devices),
     cabling::findings($raw; $host; $devices), address::findings($raw; $host; $devices),
     pci::findings($raw; $host; $devices; . as $d | link::link($raw; $d).gbit), driver::findings($raw; $host; $devices),
-    config::findings($raw; $host; $devices), bits::findings($raw; $host; $devices);
+    config::findings($raw; $host; $devices), bits::findings($raw; $host; $devices) )
+  | unread::settled($raw);
 
 # $hosts: [{host, raw}] of one fabric -> findings between them, each with the host that it blames.
-def between($hosts): group::between($hosts);
+def between($hosts): group::between($hosts) | unread::settled({});

@@ -35,7 +35,7 @@ def path_mtu($raw; $d; $host):
   # an interface's MTU that nobody asked for excuses nothing on cards
   | ($host.scope == "hardware" and ($infiniband | not) and $host.wanted.path_mtu == null and $host.wanted.mtu == null and $most != null) as $full
   | ($host.wanted.path_mtu // if $infiniband or $full then $most else ([$allowed, $most | values] | min) end) as $wanted
-  | if $active == null then r::unknown(r::silent($raw; "verbs \($d.name)"))
+  | if $active == null then r::unread($raw; "verbs \($d.name)")
     else r::as_wanted($wanted; $active >= $wanted; "\($active)" + if $most == null then "" else " of \($most)" end; null) end
   | r::finding("path-mtu"; $d.name;
       # on cards without ibv_devinfo nobody knows: an MTU of 1500 on all hosts would pass
@@ -44,8 +44,7 @@ def path_mtu($raw; $d; $host):
         source: (if $host.wanted.path_mtu != null then "host_check_path_mtu" elif $infiniband or $full then "the port's own maximum (ibv_devinfo)"
                  else "Linux, include/rdma/ib_addr.h, iboe_get_mtu" end),
         why: "RDMA cuts messages at this size, whatever the interface could carry",
-        remedy: (if $active == null then "Install the package of ibv_devinfo: ibverbs-utils, of Red Hat and SUSE libibverbs-utils"
-                 elif $infiniband then "See the MTU of the other end and of the partition (ibportstate, opensm's partitions.conf)"
+        remedy: (if $infiniband then "See the MTU of the other end and of the partition (ibportstate, opensm's partitions.conf)"
                  else "Raise the interface's MTU (host_tune_mtu: 4200 or more carries 4096), and bring the port down and up; or set host_check_path_mtu" end) });
 
 # ---- GIDs -------------------------------------------------------------------------------------------------------
@@ -106,7 +105,7 @@ def gid($raw; $d; $layer):
 def gid_address($raw; $d):
   routed($raw; $d.netdev) as $addresses
   | [$d.gids[] | select(.type == "RoCE v2") | .gid | routable | values | ascii_downcase] as $gids
-  | if $addresses == null then r::unknown(r::silent($raw; "address \($d.netdev)"))
+  | if $addresses == null then r::unread($raw; "address \($d.netdev)")
     elif $addresses == [] then r::result("bad"; "\($d.netdev) has no IPv4 address, and no routable IPv6 address"; null)
     else [$addresses[] | select(.gid | IN($gids[]) | not) | .local] as $without
       | r::either(($without | length) < ($addresses | length);
@@ -150,7 +149,7 @@ def arp($raw; $netdev):
   neighbours($raw; $netdev) as $near
   | arp_wanted[] as $want
   | setting($raw; $netdev; $want.key) as $value
-  | if $near == null then r::unknown(r::silent($raw; "addresses"))
+  | if $near == null then r::unread($raw; "addresses")
     elif $near == [] then r::not_applicable("no other interface in its subnet")
     elif $value == null then r::unknown("no /proc/sys/net/ipv4/conf/\($netdev)/\($want.key)")
     else r::either($want.good | index([$value]) != null; "\($value), with \($near | join(", ")) in the same subnet"; $value) end

@@ -69,15 +69,16 @@ def neighbour($raw; $host; $d; $links):
       r::result("bad"; $several | map("\(.neighbours | length) neighbours on \(.carrier): \(.neighbours | map(shown) | join("; "))") | join("; "); null)
     elif r::is_guest($raw; $d.chain[0]) then r::guest($d.chain[0])
     elif $none != [] then r::unknown("LLDP names no neighbour on \($none | join(", "))")
-    elif r::said($raw; $command) == null then r::unknown(r::silent($raw; $command))
+    elif r::said($raw; $command) == null then
+      r::unread($raw; $command) | if $tool == "lldpctl" then .reading = null else . end # it fails where lldpd does not run
     else r::unknown("\($tool) names no neighbour") end
   | r::finding("neighbour"; $d.name;
       { severity: "required", wanted: (if is_unwanted($host) then null else "one switch port at the other end of each link" end),
         why: "a cable in another port takes another path than the plan says",
         source: (if is_infiniband($raw; $d) then "smpquery nodeinfo, one hop away" else "lldpctl; IEEE 802.1AB" end),
-        remedy: (if is_infiniband($raw; $d) then "Install infiniband-diags, and run the check as root; check the cable"
+        remedy: (if is_infiniband($raw; $d) then "Run the check as root (ansible_become: true); smpquery -D nodeinfo 0,\($d.port) asks the switch"
                  elif $several != [] then "Let no device between host and switch forward LLDP"
-                 else "Install and start lldpd; turn LLDP on at the switch port" + own_agent($raw; $d; $links[0].carrier) end) });
+                 else "Start lldpd; turn LLDP on at the switch port" + own_agent($raw; $d; $links[0].carrier) end) });
 
 # The devices whose cables are judged, each with its place among all, its links and its leaf.
 def cabled($raw; $host; $devices):

@@ -27,7 +27,7 @@ def config($raw; $d; $function):
       | r::finding("config"; $d.name;
           { severity: (if $settings == [] and (r::is_tried($raw; "config \($function)") | not) then "required" else "advisory" end),
             wanted: "read, and in effect", source: source, why: "a setting that waits for a boot changes what the next run measures",
-            remedy: "Install mstflint (or MFT), and run the check as root; reset the card (mlxfwreset) or reboot" }) ),
+            remedy: "Reset the card (mlxfwreset), or reboot" }) ),
     ( $settings[] | . as $one | r::result("info"; .now; .now)
       | r::finding("config-\($one.name | ascii_downcase | gsub("_"; "-"))"; $d.name;
           { severity: "advisory", wanted: null, source: source, why: "cards with other settings have other speed and other limits",
@@ -43,8 +43,7 @@ def adaptive($raw; $d; $function; $host):
   | r::finding("adaptive-routing"; $d.name;
       { severity: "advisory", wanted: (if $trait then "on" else "off" end), source: "mstreg ROCE_ACCL; perch_fabric_traits",
         why: "packets that take several paths arrive out of order, and limits count that as loss",
-        remedy: (if $on == null then "Install mstflint (or MFT); as root, run mstreg -d \($function) --reg_name ROCE_ACCL --get"
-                 else "Set perch_fabric_traits: {adaptive_routing: \($on)}, or adaptive_routing_forced_en of ROCE_ACCL" end) });
+        remedy: "Set perch_fabric_traits: {adaptive_routing: \($on)}, or adaptive_routing_forced_en of ROCE_ACCL" });
 
 # Whether devlink's name is of a function, of a port of it, or of an auxiliary device below it: "auxiliary/mlx5_core.eth.2/131072".
 def is_of($raw; $function):

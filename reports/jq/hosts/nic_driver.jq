@@ -40,7 +40,7 @@ def driver_finding($raw; $d):
   | ($said.driver // $linked) as $name
   | (r::text($raw; "/sys/module/\($name)/version") // $said.version) as $version
   | ([r::said($raw; "ofed") | strings | rtrimstr(":")] | .[0]) as $ofed
-  | if $name == null then r::unknown(r::silent($raw; "driver \($d.netdev // "-")"))
+  | if $name == null then r::unread($raw; "driver \($d.netdev // "-")")
     else
       (if $version == null then "version not known" elif $version == $kernel then "of the kernel" else $version[0:80] end) as $origin
       | r::result("info"; "\($name), \($origin)" + if $ofed == null then "" else "; \($ofed[0:80])" end; "\($name) \($origin)") end
@@ -65,7 +65,7 @@ def ring($raw; $netdev; $rings; $way; $wanted):
   | (if $wanted == "max" then $most elif $wanted == null then null
      else [$wanted, $most | values] | min end) as $least
   | if $now == null then
-      if r::command($raw; "rings \($netdev)").exit == null then r::unknown(r::silent($raw; "rings \($netdev)"))
+      if r::command($raw; "rings \($netdev)").exit == null then r::unread($raw; "rings \($netdev)")
       else r::not_applicable("the driver tells no ring sizes") end
     else r::as_wanted($least; $now >= $least; "\($now)" + if $most == null then "" else " of \($most)" end; $now) end
   | r::finding("ring-\($way)"; $netdev;
@@ -92,7 +92,7 @@ def coalescing_finding($raw; $netdev; $host):
   | ([ "adaptive-rx", "adaptive-tx", "rx-usecs", "rx-frames", "tx-usecs", "tx-frames" | select($found[.] != null)
        | "\(.) \($found[.])" ] | join(", ")) as $text
   | if $said == null then
-      if r::command($raw; "coalescing \($netdev)").exit == null then r::unknown(r::silent($raw; "coalescing \($netdev)"))
+      if r::command($raw; "coalescing \($netdev)").exit == null then r::unread($raw; "coalescing \($netdev)")
       else r::not_applicable("the driver has no coalescing") end
     elif $found == {} then r::unknown("ethtool -c said nothing that can be read")
     elif $wanted == {} then r::result("info"; $text; $text)
@@ -114,7 +114,7 @@ def features:
 def offload_finding($raw; $netdev):
   (r::said($raw; "features \($netdev)") // "" | features) as $found
   | ([offloads[] | select($found[.] != null) | "\(.) \($found[.])"] | join(", ")) as $text
-  | if $text == "" then r::unknown(r::silent($raw; "features \($netdev)")) else r::result("info"; $text; $text) end
+  | if $text == "" then r::unread($raw; "features \($netdev)") else r::result("info"; $text; $text) end
   | r::finding("offloads"; $netdev;
       { severity: "advisory", wanted: null, source: "ethtool -k", why: "TCP's share of a comparison depends on them; RDMA does not",
         remedy: "ethtool -K \($netdev) NAME on" });

@@ -45,7 +45,7 @@ def why_unread($raw; $d; $carriers):
   first($carriers | to_entries[] | select(.value.mode == null) | .key) as $name
   | if r::is_guest($raw; $d.chain[0]) then r::guest($d.chain[0])
     elif untold($raw; $name) then r::not_applicable("the driver of \($name) does not tell FEC")
-    elif r::said($raw; "fec \($name)") == null then r::unknown(r::silent($raw; "fec \($name)"))
+    elif r::said($raw; "fec \($name)") == null then r::unread($raw; "fec \($name)")
     else r::unknown("ethtool --show-fec \($name) names no FEC mode") end;
 
 # Compared between links of one speed by nic_between.jq.
@@ -54,7 +54,7 @@ def mode($raw; $d; $fec):
   | r::finding("fec"; $d.name;
       { severity: "required", wanted: null, why: "two ends with different FEC lose the link, or packets",
         source: "ethtool --show-fec; IEEE 802.3, clauses 91, 108 and 119",
-        remedy: "Install ethtool; ethtool --set-fec \($fec.carriers | keys_unsorted[0]) encoding auto, as at the switch port" });
+        remedy: "ethtool --set-fec \($fec.carriers | keys_unsorted[0]) encoding auto, as at the switch port" });
 
 # What was counted since the start may be from when the link came up; what is counted at this moment is not.
 def blocks($raw; $d; $fec):

@@ -92,15 +92,15 @@ def link($raw; $d):
                   // interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
-# Why nobody knows what a port could do: its tool is missing, failed, hung or printed rubbish. Null where the tool answered that
-# there is nothing to tell ("Not reported" of a bond), where the driver cannot (EOPNOTSUPP), and in a guest.
+# Why nobody knows what a port could do: {why, missing}. Its tool is missing, failed, hung or printed rubbish. Null where the tool
+# answered that there is nothing to tell ("Not reported" of a bond), where the driver cannot (EOPNOTSUPP), and in a guest.
 def unasked($raw; $d):
   (if r::text($raw; $d.dir + "/link_layer") == "InfiniBand" then "portinfo \($d.name)/\($d.port)" else "settings \($d.netdev)" end) as $name
   | r::command($raw; $name) as $command
   | if $command == null or r::is_guest($raw; $d.chain[0])
        or (r::said($raw; $name) // "" | test("(^|\n)[ \t]*(Supported link modes:|LinkWidthSupported:)"))
        or (r::is_tried($raw; $name) and ([$command.stderr | strings] | any(test("not supported"; "i")))) then null
-    else r::silent($raw; $name) end;
+    else {why: r::silent($raw; $name), missing: r::missing($raw; $name)} end;
 
 def speed($raw; $d; $host):
   link($raw; $d) as $link | $host.link_gbit_s as $wanted
@@ -111,7 +111,7 @@ def speed($raw; $d; $host):
       else r::unknown("neither sysfs nor ethtool reports a speed") end
     elif $wanted != null then r::either($link.gbit >= $wanted; $found; $link.gbit)
     elif $link.most == null and $host.scope == "hardware" and unasked($raw; $d) != null then
-      r::result("unknown"; "\($found); the supported speed is not known: \(unasked($raw; $d))"; $link.gbit)
+      unasked($raw; $d) as $no | r::result("unknown"; "\($found); the supported speed is not known: \($no.why)"; $link.gbit) + {missing: $no.missing}
     else r::as_wanted($link.most; $link.gbit >= $link.most; $found; $link.gbit) end
   | r::finding("link-speed"; $d.name;
       { severity: "required", wanted: (($wanted // $link.most) | if . == null then null else "\(.) Gb/s" end),
@@ -139,7 +139,7 @@ def width($raw; $d; $host):
   | if $link.lanes == null then r::unknown("no \($d.dir)/rate")
     elif $link.lanes >= $wanted then r::result("ok"; "\($link.lanes)X"; $link.lanes)
     elif $link.lanes == 2 and $link.most_lanes == null and $host.link_gbit_s == null and $host.scope == "hardware" and unasked($raw; $d) != null then
-      r::result("unknown"; "2X; the supported width is not known: \(unasked($raw; $d))"; 2)
+      unasked($raw; $d) as $no | r::result("unknown"; "2X; the supported width is not known: \($no.why)"; 2) + {missing: $no.missing}
     elif $link.lanes == 2 then r::result("info"; "2X, as behind a splitter cable"; 2)
     else r::result("bad"; "\($link.lanes)X"; $link.lanes) end
   | r::finding("link-width"; $d.name;

@@ -73,7 +73,7 @@ def which($raw; $d; $carrier; $optic):
     else r::unread($raw; "module \($carrier)") end
   | r::finding("module"; $carrier;
       { severity: (if $tried then "advisory" else "required" end), wanted: null, source: "ethtool -m; SFF-8472, SFF-8636, CMIS",
-        why: "other modules and other firmware have other faults", remedy: "Install ethtool, and run the check as root; use one kind of module" });
+        why: "other modules and other firmware have other faults", remedy: "Use one kind of module" });
 
 def levels($carrier; $optic):
   [$optic | beyond("alarm")] as $alarms

@@ -192,7 +192,7 @@ def irq_local($raw; $d; $wanted):
   | (r::said($raw; "interrupts \($function)") | interrupts) as $all
   | if $all == [] then
       if r::command($raw; "interrupts \($function)") == null then r::not_applicable("no MSI interrupts")
-      else r::unknown(r::silent($raw; "interrupts \($function)")) end
+      else r::unread($raw; "interrupts \($function)") end
     elif $near == null then r::unknown("no local_cpulist")
     else
       [$all[] | select(.cpus | r::ranges | . == null or (r::within($near) | not))] as $away

@@ -1,4 +1,5 @@
 # What host-check printed, as the checks of NICs read it. What is absent, damaged or no text is null, and never a value.
+import "hosts/unread" as u;
 
 def trimmed: strings | (if test("^\\s|\\s$") then gsub("^\\s+|\\s+$"; "") else . end) | if . == "" then empty else . end;
 def text($raw; $path): [$raw.files[$path] | trimmed] | .[0];
@@ -8,26 +9,26 @@ def number($raw; $path): text($raw; $path) | whole;
 
 def command($raw; $name): [$raw.commands[$name] | objects] | .[0];
 def said($raw; $name): command($raw; $name) | if . == null or .exit != 0 then null else [.stdout | trimmed] | .[0] end;
-# The package of a tool, by Debian's name; the others have their tool's name in it.
-def package:
-  {ethtool: "ethtool", ip: "iproute2", ibv_devinfo: "ibverbs-utils", smpquery: "infiniband-diags", lldpctl: "lldpd",
-   mstconfig: "mstflint", mstlink: "mstflint", mstreg: "mstflint", devlink: "iproute2"}[.]
-  | if . == null then "" else " (package \(.))" end;
+# The tool of a command; a shell's $0 is its tool.
+def tool:
+  ([.argv[0]? | strings] | .[0] // "the command") as $first
+  | if $first == "bash" then [.argv[3]? | strings] | .[0] // $first else $first end;
+# The tool of a command that the host lacks, else null
+def missing($raw; $name): command($raw; $name) | if . != null and .exit == null then tool else null end;
 
-# Why a command has no answer: "ethtool is not installed (package ethtool)". A shell's $0 is its tool. 124 and 137 are timeout(1)'s.
+# Why a command has no answer: "ethtool is not installed (package ethtool)". 124 and 137 are timeout(1)'s.
 def silent($raw; $name):
   command($raw; $name)
   | if . == null then "it was not asked"
-    else ([.argv[0]? | strings] | .[0] // "the command") as $first
-      | (if $first == "bash" then [.argv[3]? | strings] | .[0] // $first else $first end) as $tool
-      | if .exit == null then "\($tool) is not installed\($tool | package)"
+    else tool as $tool
+      | if .exit == null then "\($tool) is not installed" + (u::package($raw; $tool) | if . == null then "" else " (\(.))" end)
         elif .exit == 0 then "\($tool) said nothing of it"
         elif .exit == 124 or .exit == 137 then "\($tool) did not answer in time, and was stopped"
         else "\($tool): exit \(.exit): \([.stderr | trimmed] | .[0] // "nothing said" | .[0:120])" end end;
 
 # A finding. $about: {severity, why, remedy, source} and, where there is one, wanted; input: {status, found, value}.
 def finding($id; $device; $about):
-  { id: ("nic-" + $id), device: $device, status, severity: $about.severity, found, value,
+  { id: ("nic-" + $id), device: $device, status, severity: $about.severity, found, value, missing, reading,
     wanted: (.wanted // $about.wanted), why: $about.why, remedy: $about.remedy, source: $about.source };
 
 # Whether a tool answered that it cannot. One that is missing, hangs or prints rubbish has not.
@@ -36,7 +37,9 @@ def is_tried($raw; $name): command($raw; $name) | . != null and .exit != null an
 # What a thing is found as, from whether it is as wanted; null: it cannot be read, or nobody wants anything.
 def result($status; $found; $value): {status: $status, found: $found, value: $value};
 def unknown($why): result("unknown"; "cannot be read: \($why)"; null);
-def unread($raw; $name): unknown(silent($raw; $name));
+def unread($raw; $name):
+  ([command($raw; $name).argv | arrays | map(strings) | select(.[0] != "bash" and length > 1) | join(" ")] | .[0]) as $reading
+  | unknown(silent($raw; $name)) + {missing: missing($raw; $name), $reading};
 def not_applicable($why): result("not_applicable"; $why; null);
 def either($good; $found; $value): result(if $good then "ok" else "bad" end; $found; $value);
 # Where nothing absolute is wanted the value is shown, and compared between hosts.

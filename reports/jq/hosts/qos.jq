@@ -1,6 +1,7 @@
 # What a host says of flow control, classes and congestion notification -> findings.
 # Of each RDMA device: of the interfaces that carry it (dcb, ethtool), then of itself (traffic class, path, ECN).
 import "hosts/nic_read" as r;
+import "hosts/unread" as unread;
 import "hosts/qos_dcb" as d;
 import "hosts/qos_pause" as pause;
 import "hosts/qos_path" as path;
@@ -37,8 +38,8 @@ def no_pfc($s):
   if $s.unsupported then "the driver of \($s.net) has no data center bridging (\($s.silence))" else $s.silence end;
 
 # status by what is wanted: required where the inventory says so, else shown alone
-def wish($want; $found; ok):
-  { severity: (if $want == null then "advisory" else "required" end),
+def wish($s; $want; $found; ok):
+  { missing: $s.missing, severity: (if $want == null then "advisory" else "required" end),
     status: (if $found == null then "unknown" elif $want == null then "info" elif ok then "ok" else "bad" end) };
 
 # ---- an interface -----------------------------------------------------------------------------------------------------
@@ -46,23 +47,19 @@ def wish($want; $found; ok):
 # A NIC of which nobody tells its PFC: not known on hardware, whatever is wanted; a software device may well have none.
 def pfc($s; $host):
   $host.wanted.pfc_priorities as $want
-  | wish($want; $s.pfc; ($s.pfc | sort) == ($want // [] | sort))
+  | wish($s; $want; $s.pfc; ($s.pfc | sort) == ($want // [] | sort))
   + { id: "qos-pfc", device: $s.net, value: (if $s.pfc == null then null else $s.pfc | numbers_text end),
       found: (if $s.pfc == null then no_pfc($s) else "\($s.pfc | numbers_text), by \($s.by)" end),
       wanted: (if $want == null then null else $want | numbers_text end),
       why: "without flow control a full buffer drops packets, and RoCE sends all from there again",
-      remedy: (if $s.pfc != null then
-                 "set host_tune_pfc_priorities; by hand: dcb pfc set dev \($s.net) prio-pfc all:off"
-                 + ($want // [] | map(" \(.):on") | join(""))
-               elif $s.unsupported then
-                 "check with the vendor's own tool that this NIC is lossless; Perch cannot read it"
-               else "install dcb (iproute2 5.11 or newer), or the vendor's mlnx_qos or niccli" end),
+      remedy: ("set host_tune_pfc_priorities; by hand: dcb pfc set dev \($s.net) prio-pfc all:off"
+               + ($want // [] | map(" \(.):on") | join(""))),
       source: "IEEE 802.1Q-2018, clause 36; dcb-pfc(8)" }
   | if $s.pfc == null and $s.unsupported and $host.scope != "hardware" and ($want == null or $want == []) then
       .status = "not_applicable" else . end;
 
 def owner($s; $wanted):
-  wish($wanted.dcbx; $s.dcbx; $s.dcbx == $wanted.dcbx)
+  wish($s; $wanted.dcbx; $s.dcbx; $s.dcbx == $wanted.dcbx)
   + { id: "qos-dcbx", device: $s.net, value: $s.dcbx,
       found: (if $s.dcbx == null then $s.silence
               else $s.dcbx + (if $s.agent == "on" then ", the firmware's LLDP agent is on" else "" end)
@@ -106,7 +103,7 @@ def class_misses($s; $want):
 def classes($s; $lossless; $want):
   ([select($s.prio_tc != null) | class_misses($s; $want // {})]) as $misses
   | ([select($s.prio_tc != null) | class_faults($s; $lossless)] | unique) as $faults
-  | wish($want; $s.prio_tc; $misses == [])
+  | wish($s; $want; $s.prio_tc; $misses == [])
   + { id: "qos-ets", device: $s.net,
       value: (if $s.prio_tc == null then null
               else "prio_tc \($s.prio_tc | d::row), tsa \($s.tc_tsa // [] | d::row), bw \($s.tc_bw // [] | d::row)" end),
@@ -132,7 +129,7 @@ def map_text:
   | if . == [] then "empty" else join(", ") end;
 
 def trust($s; $want):
-  wish($want; $s.trust; $s.trust == $want)
+  wish($s; $want; $s.trust; $s.trust == $want)
   + { id: "qos-dscp-trust", device: $s.net, found: ($s.trust // no_pfc($s)), value: $s.trust, wanted: $want,
       why: "RoCE v2 packets without a VLAN tag carry their class only in the DSCP",
       remedy: ("set host_tune_dscp_trust; by hand: mlnx_qos -i \($s.net) --trust \($want // "dscp"), or for dscp "
@@ -142,7 +139,7 @@ def trust($s; $want):
 def dscp_map($s; $want):
   ([$want // {} | to_entries[] | . as $w | ($s.dscp // {})[$w.key | tostring] | select(. != $w.value)
     | "DSCP \($w.key) is \(. // "not mapped") instead of \($w.value)"]) as $misses
-  | wish($want; $s.dscp; $misses == [])
+  | wish($s; $want; $s.dscp; $misses == [])
   + { id: "qos-dscp-priority", device: $s.net, value: (if $s.dscp == null then null else $s.dscp | map_text end),
       found: (if $s.dscp == null then no_pfc($s) else [($s.dscp | map_text), $misses[]] | join("; ") end),
       wanted: (if $want == null then null else $want | map_text end),
@@ -218,7 +215,7 @@ def findings($planned):
   # YAML takes on and off without quotes for true and false
   | ($planned | .wanted.pause |= if type == "boolean" then (if . then "on" else "off" end) else . end) as $given
   | ($given | .wanted |= with_entries(select(.key as $name | .value == null or (.value | is_valid($name))))) as $host
-  | if ["infiniband", "slingshot", "loopback"] | index([$host.fabric]) != null then not_here("not on \($host.fabric)")
+  | ( if ["infiniband", "slingshot", "loopback"] | index([$host.fabric]) != null then not_here("not on \($host.fabric)")
     else
       devices($raw; $host) as $devices
       | if $devices == [] then not_here("no RDMA device on Ethernet")
@@ -235,7 +232,8 @@ def findings($planned):
             ($pairs[] | select(.net == null) | path::nowhere(.device; $host.wanted)),
             wrong($given.wanted), lldpad($raw; $host.wanted)
         end
-    end;
+    end )
+  | unread::settled($raw);
 
 # What differs between hosts is found by the values; nothing else is between them.
 def between($hosts): empty;

@@ -25,6 +25,9 @@ def silence($name):
   elif .exit == 0 then "\($name) said nothing that can be read"
   else "\($name): \((.stderr | trimmed) // "exit \(.exit)" | split("\n") | last | .[0:120])" end;
 
+# The tool of a command that was asked and is not there, else null
+def missing($tool): if .asked and .exit == null then $tool else null end;
+
 # Lists as they must be: one entry a priority or class, each in its range.
 def eight(valid): if type == "array" and length == 8 and all(.[]; valid) then . else null end;
 def is_priority: type == "number" and . >= 0 and . <= 7 and . == floor;
@@ -138,6 +141,8 @@ def settings($raw; $net):
       trust: ($ofed // $s.trust // (if $s.dscp == null then null elif $s.dscp == {} then "pcp" else "dscp" end)),
       dcbx: (if $agent == "on" then "firmware" else $s.dcbx end),
       unsupported: (said($raw; "dcb-pfc \($net)") | has_no_such_thing),
+      # none of the three tellers is there
+      missing: (if any("mlnx_qos", "niccli-qos"; said($raw; "\(.) \($net)").exit != null) then null else said($raw; "dcb-pfc \($net)") | missing("dcb") end),
       silence: ( [ (said($raw; "dcb-pfc \($net)") | silence("dcb")),
                    (("mlnx_qos", "niccli-qos") as $name | said($raw; "\($name) \($net)") | select(.asked)
                     | silence($name | sub("-qos"; ""))) ] | join("; ") ) };

@@ -22,7 +22,7 @@ def global_pause($raw; $net; $lossless; $wanted):
   pause($raw; $net) as $pause
   | d::said($raw; "ethtool-pause-text \($net)") as $said
   | ($wanted // (if $lossless == [] then null else "off" end)) as $want
-  | { id: "qos-pause", device: $net, severity: (if $want == null then "advisory" else "required" end),
+  | { id: "qos-pause", device: $net, missing: ($said | d::missing("ethtool")), severity: (if $want == null then "advisory" else "required" end),
       status: (if $pause == null then
                  if $want != "on" and ($said | d::has_no_such_thing) then "not_applicable" else "unknown" end
                elif $want == null then "info"
@@ -90,7 +90,7 @@ def watchdog($raw; $net; $wanted):
   d::said($raw; "ethtool-pfc-tout \($net)") as $said
   | ([$said.stdout | capture("pfc-prevention-tout: (?<v>[0-9]{1,5})").v | tonumber][0]) as $ms
   | (if $ms == null then null else $ms > 0 end) as $on
-  | { id: "qos-pfc-watchdog", device: $net, severity: (if $wanted == null then "advisory" else "required" end),
+  | { id: "qos-pfc-watchdog", device: $net, missing: ($said | d::missing("ethtool")), severity: (if $wanted == null then "advisory" else "required" end),
       status: (if $on == null then
                  if $wanted == null and ($said | d::has_no_such_thing) then "not_applicable" else "unknown" end
                elif $wanted == null then "info" elif $on == $wanted then "ok" else "bad" end),
@@ -118,7 +118,7 @@ def buffers($raw; $net; $s; $lossless):
      else [ $lossless[] | . as $p | $of[$p] as $b
             | { $p, $b, bytes: $size[$b],
                 shared: [range(8) | select($of[.] == $b) | select([.] | inside($lossless) | not)] } ] end) as $rows
-  | { id: "qos-buffers", device: $net, severity: "advisory",
+  | { id: "qos-buffers", device: $net, missing: $s.missing, severity: "advisory",
       status: (if $rows == null then if $said | d::has_no_such_thing then "not_applicable" else "unknown" end
                elif $rows == [] then "info"
                elif all($rows[]; .bytes > 0 and .bytes >= ($least // 0) and .shared == []) then "ok" else "bad" end),

@@ -3,6 +3,7 @@
 # HewlettPackard/shs-libcxi, utils/cxi_stat.c and man/cxi_service.1.md.
 import "common" as c;
 import "hosts/link_flaps" as flaps;
+import "hosts/unread" as unread;
 
 def healthcheck: "HPE cxi_healthcheck (shs-docs, CXI_Healthcheck.md)";
 
@@ -12,6 +13,9 @@ def finding($id; $device; $status; $found; $wanted; $why; $remedy; $source):
     remedy: $remedy, source: $source };
 
 def trimmed: if . == null then null else gsub("^\\s+|\\s+$"; "") | if . == "" then null else . end end;
+
+# The tool of a command that the host lacks, else null
+def missing($tool): if .exit == null then $tool else null end;
 
 # A file of Cassini 1 or, under port/0, of Cassini 2.
 def of_port($raw; $nic; $one; $two):
@@ -93,7 +97,8 @@ def service($raw; $nic; $planned):
             $found; $wanted;
             "without a service that allows this VNI the provider refuses to open the NIC";
             "cxi_service list -d \($nic); then cxi_service enable or create, or other svc_id and vni in perch_devices";
-            "cxi_service(1), fi_cxi(7)");
+            "cxi_service(1), fi_cxi(7)")
+  | .missing = ($said | missing("cxi_service"));
 
 def retry_handler($raw; $nic):
   ($raw.commands["retry-handler \($nic)"] // {exit: null, stdout: ""}) as $said
@@ -103,7 +108,8 @@ def retry_handler($raw; $nic):
             if $said.exit == null then "cannot be asked: no systemctl" else $state // "nothing was said" end; "active";
             "packets that are lost or refused are repeated by it alone, and the provider offers no NIC without it";
             "systemctl status cxi_rh@\($nic); after a crash the node has to be rebooted (shs-docs, retry_handler.md)";
-            healthcheck);
+            healthcheck)
+  | .missing = ($said | missing("systemctl"));
 
 # ---- flaps and codewords ----------------------------------------------------------------------------------------
 
@@ -163,7 +169,8 @@ def codeword_errors($raw; $nic):
                  + "\(.good | c::rounded // "?")/s good" end;
             "0/s uncorrected, above 0/s good"; "an uncorrected codeword is a frame that was lost on the link";
             "Reseat or replace the cable, then the card; look at the switch port's errors";
-            "shs-docs, net_diags_cxiberstat.md: a rate of uncorrected errors that is not zero needs a repair");
+            "shs-docs, net_diags_cxiberstat.md: a rate of uncorrected errors that is not zero needs a repair")
+  | .missing = ($raw.commands["status \($nic)"] // {exit: null} | missing("cxi_stat"));
 
 def libfabric($raw; $nic):
   ($raw.commands.libfabric // {exit: null, stdout: ""}) as $said
@@ -175,7 +182,8 @@ def libfabric($raw; $nic):
             else $domains | join(", ") end;
             $nic; "the provider cxi offers a NIC only when its link, retry handler and address are in order";
             "fi_info -p cxi; put right what else is found here, and look at libfabric's version";
-            "fi_cxi(7), fi_info(1)");
+            "fi_cxi(7), fi_info(1)")
+  | .missing = ($said | missing("fi_info"));
 
 # ---- the host ---------------------------------------------------------------------------------------------------
 
@@ -204,7 +212,8 @@ def of_devices($devices):
 
 # Input: what host-check printed. $host: as area.jq has it. Of another fabric's host the first device is checked alone, as
 # that is the one that a plan's flows take.
-def findings($host): of_devices($host.devices | if $host.fabric == "slingshot" then . else .[0:1] end);
+def findings($host):
+  . as $raw | of_devices($host.devices | if $host.fabric == "slingshot" then . else .[0:1] end) | unread::settled($raw);
 
 # Every finding on a Cassini NIC is of one host.
 def between($hosts): empty;

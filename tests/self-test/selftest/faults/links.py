@@ -99,7 +99,7 @@ FAULTS = (
     ),
     on_beta(
         "fec-unread",
-        "nic-fec/beta/mlx5_0",
+        "nic-fec/beta/mlx5_0 host_check/nic-fec-blocks/beta/mlx5_0",
         "a host that lacks ethtool to tell its FEC",
         not_installed("fec enp1s0"),
         word=INCONCLUSIVE,
@@ -150,6 +150,27 @@ FAULTS = (
         "nic-config/beta/mlx5_0",
         "a host that lacks mstflint to tell its cards' settings",
         not_installed(f"config {CARD}"),
+        word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "bit-errors-unread",
+        "nic-bit-errors/beta/mlx5_0",
+        "a host that lacks mstlink to count its links' bit errors",
+        not_installed(f"link {CARD}"),
+        word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "adaptive-unread",
+        "nic-adaptive-routing/beta/mlx5_0",
+        "a host that lacks mstreg to tell whether its card routes adaptively",
+        not_installed(f"roce-accl {CARD}"),
+        word=INCONCLUSIVE,
+    ),
+    on_beta(
+        "modules-unread",
+        "machine-memory-modules/beta",
+        "a host that lacks dmidecode to tell its memory modules",
+        not_installed("memory-modules"),
         word=INCONCLUSIVE,
     ),
     on_beta(
