@@ -380,6 +380,10 @@ pcie-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5
 pcie-log = ok = .commands["kernel-log-lines"].stdout += "\n[863000.000000] nvme 0000:c2:00.0: AER: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)"
 pcie-log-others = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] pcieport 0000:c0:01.1: AER: Multiple Corrected error received: 0000:c2:00.0"
 hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mce: [Hardware Error]: Machine check events logged"
+hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mce: Uncorrected hardware memory error in user-access at 3aeff2200"
+hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] Memory failure: 0x3aeff2: recovery action for dirty LRU page: Recovered"
+pcie-log = bad = .links["/sys/class/infiniband/mlx5_0"] = "../../devices/pci0000:c0/0000:c0:01.1/0000:c1:00.0/infiniband/mlx5_0" | .commands["kernel-log-lines"].stdout += "\n[9.000000] pcieport 0000:c0:01.1: DPC: containment event, status:0x1f01 source:0x0000"
+pcie-log-others = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] pcieport 0000:00:1b.0: DPC: containment event, status:0x1f01 source:0x0000"
 hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] [Hardware Error]: Uncorrected, software restartable error."
 hardware-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] EDAC MC1: 1 CE memory scrubbing error on CPU_SrcID#1_Ha#0_Chan#0_DIMM#0"
 hardware-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] EDAC MC1: 1 CE memory scrubbing error on CPU_SrcID#1_Ha#0_Chan#0_DIMM#0"
@@ -408,6 +412,27 @@ nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 00
 nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Solicited firmware reset event, data1: 0x2, data2: 0x1, min wait 2000 ms, max wait 16000 ms"
 nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] ice 0000:c1:00.0 rocep7s0f1: abnormal ae_id = 0x401 bool qp=1 qp_id = 1, ae_src=5"
 nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] ice 0000:c1:00.0: HMC Error: 0x1"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0: print_health_info:425:(pid 912): Health issue observed, firmware internal error, severity(3) ERROR:"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0: print_health_info:425:(pid 912): Health issue observed, High temperature, severity(4) WARNING:"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0: wait_func:1195:(pid 1967079): ENABLE_HCA(0x104) timeout. Will cause a leak of a command resource"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0: mlx5_health_try_recover:333:(pid 12): health recovery flow aborted, PCI reads still not working"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: Port module event: module 1, Cable unplugged"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: mlx5_pcie_event:299:(pid 268269): Detected insufficient power on the PCIe slot (27W)."
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: mlx5_cmd_out_err:838:(pid 1): CREATE_MKEY(0x200) op_mod(0x0) failed, status bad resource(0x5), syndrome (0x305684), err(-22)"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[863000.000000] mlx5_core 0000:c1:00.0: mlx5_cmd_out_err:838:(pid 1441871): ACCESS_REG(0x805) op_mod(0x1) failed, status bad operation(0x2), syndrome (0x305684), err(-22)"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0: QPLIB: bnxt_re_is_fw_stalled: FW STALL Detected. cmdq[0xe]=0x3 waited (103641 > 100000) msec active 1"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] bnxt_en 0000:c1:00.0 ens1np0: Firmware reset aborted, PCI config space invalid"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] bnxt_en 0000:c1:00.0 ens1np0: Chip temperature has gone above the critical thermal threshold!"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[863000.000000] bnxt_en 0000:c1:00.0 ens1np0: Chip temperature has gone below the critical thermal threshold!"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] ice 0000:c1:00.0: Rebuild failed, unload and reload driver"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] ice 0000:c1:00.0: The module's power requirements exceed the device's power supply. Cannot start link"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] ionic 0000:c1:00.0: FW heartbeat stalled at 2952797608"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] ionic 0000:c1:00.0: FW Down: Stopping LIFs"
+nic-log = bad = .commands["kernel-log-lines"].stdout += "\n[863000.000000] ionic 0000:c1:00.0: DEVCMD IONIC_CMD_LIF_INIT (3) timeout after 10 secs"
+nic-log = ok = .commands["kernel-log-lines"].stdout += "\n[9.000000] ionic 0000:c1:00.0: FW heartbeat restored at 2952797609"
+nic-log = bad = .links = {"/sys/class/cxi/cxi2": "../../devices/pci0000:c0/0000:c0:01.1/0000:c3:00.0/cxi/cxi2"} | .commands["kernel-log-lines"].stdout += "\n[863000.000000] cxi_core 0000:c3:00.0: cxi2[hsn2]: C_EC_UNCOR_NS: C_IXE error: port_dfa_mismatch (37) (was first error at 1705904239:768794936)"
+nic-log = ok = .links = {"/sys/class/cxi/cxi2": "../../devices/pci0000:c0/0000:c0:01.1/0000:c3:00.0/cxi/cxi2"} | .commands["kernel-log-lines"].stdout += "\n[9.000000] cxi_core 0000:c3:00.0: cxi2[hsn2]: C_EC_UNCOR_NS: C1_HNI error: llr_eopb (32)"
+nic-log = bad = .links = {"/sys/class/cxi/cxi2": "../../devices/pci0000:c0/0000:c0:01.1/0000:c3:00.0/cxi/cxi2"} | .commands["kernel-log-lines"].stdout += "\n[9.000000] cxi_ss1 0000:c3:00.0: cxi2[hsn2]: C_EC_CRIT: C_PI_IPD error: pri_rarb_xlat_rbyp_ctrl_fifo_err (46)"
 nic-log = unknown = del(.commands["kernel-log-lines"])
 transmit-timeouts = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] NETDEV WATCHDOG: ens1np0 (mlx5_core): transmit queue 3 timed out"
 transmit-timeouts = bad = .commands["kernel-log-lines"].stdout += "\n[9.000000] mlx5_core 0000:c1:00.0 ens1np0: NETDEV WATCHDOG: CPU: 3: transmit queue 5 timed out 5010 ms"
@@ -435,7 +460,7 @@ CASES
 @test "every kind of line that the judge knows is gathered" {
   log_program journalctl 'exit 1'
   log_program dmesg 'echo "[    0.000000] Linux version"; cat kinds'
-  grep -o 'stdout += "\\n[^"]*"' "$BATS_TEST_FILENAME" | sed 's/^stdout += "\\n//; s/"$//; s/\\n.*//; /Cable plugged/d; /no uncorrectable/d' >kinds
+  grep -o 'stdout += "\\n[^"]*"' "$BATS_TEST_FILENAME" | sed 's/^stdout += "\\n//; s/"$//; s/\\n.*//; /Cable plugged/d; /no uncorrectable/d; /heartbeat restored/d' >kinds
   [ "$(wc -l <kinds)" -gt 30 ]
   PATH=$PWD/bin:$PATH gather
   jq -r '.commands["kernel-log-lines"].stdout' found.json >lines

@@ -49,14 +49,21 @@ def errors($raw; $id; $device; $log; lost; mended; $severity; $part):
   judged($raw; $id; $device; $log; lost; mended; "\(.lost) uncorrected, \(.mended) corrected"; $severity;
     {wanted: "no uncorrected error, and no corrected error within a day"} + $part);
 
-# The PCI functions under test, by their devices: the end of the link that /sys/class/infiniband/DEVICE/device is
+def addresses: [split("/")[] | select(test("^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$"))];
+# The PCI functions under test, [{device, address, port}]: of RDMA devices the end of the link device, of Cassini NICs that of the NIC
+# itself. port: the one above it, where the link shows that.
 def functions($raw):
-  [ $raw.links | to_entries[] | .value as $to | .key | select(startswith("/sys/class/infiniband/")) | capture("^/sys/class/infiniband/(?<device>[^/]+)/device$")
-    | . + {address: ($to | split("/") | last)} | select(.address | test("^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]$")) ];
+  [ $raw.links | to_entries[] | .value as $to | .key
+    | ( select(startswith("/sys/class/infiniband/")) | capture("^/sys/class/infiniband/(?<device>[^/]+)/device$")
+        | .address = ($to | addresses | last) | .port = ($raw.links["/sys/class/infiniband/" + .device] // "" | addresses | .[-2:-1] | first) ),
+      ( select(startswith("/sys/class/cxi/")) | capture("^/sys/class/cxi/(?<device>[^/]+)$")
+        | .address = ($to | addresses | last) | .port = ($to | addresses | .[-2:-1] | first) )
+    | select(.address != null) ];
 
-# drivers/pci/pcie/aer.c; "Correctable" in newer kernels. The port announces an error, and the device's own line follows,
+# drivers/pci/pcie/aer.c; "Correctable" in newer kernels. A port that contains an error (dpc.c) has cut off all below it. The port announces an error, and the device's own line follows,
 # unless the port cannot tell whose it was: the first counts where there is none of the second.
-def pcie_lost: test("(severity=|AER: (Multiple )?)Uncorrect(ed|able)");
+def contained: test("DPC:? containment event");
+def pcie_lost: test("(severity=|AER: (Multiple )?)Uncorrect(ed|able)") or contained;
 def pcie_mended: test("(severity=|AER: (Multiple )?)Correct(ed|able)");
 def pcie_lines: [.[] | select(.text | test("PCIe Bus Error: severity="))] as $own | if $own != [] then $own else . end;
 
@@ -64,15 +71,18 @@ def pcie($raw; $log):
   functions($raw) as $functions
   | { why: "a packet lost on the bus is sent again, which slows the test",
       remedy: "Reseat the card or its riser; lspci -vv shows the device's status", source: "Linux, Documentation/PCI/pcieaer-howto.rst" } as $part
-  | ( $functions[] | .device as $device | .address as $address
-      | ($log | if . == null then null else .lines |= (map(select(.text | contains($address))) | pcie_lines) end) as $own
+  | ( $functions[] | .device as $device | .address as $address | (.port // "none") as $port
+      | ($log | if . == null then null
+                else .lines |= (map(select(.text | contains($address) or (contains($port) and contained))) | pcie_lines) end) as $own
       | errors($raw; "pcie-log"; $device; $own; pcie_lost; pcie_mended; "required"; $part) ),
     ( ($log | if . == null then null
-              else .lines |= (map(select(.text | . as $t | any($functions[]; .address as $a | $t | contains($a)) | not)) | pcie_lines) end) as $others
+              else .lines |= (map(select(.text | . as $t
+                                         | any($functions[]; .address as $a | (.port // "none") as $p | $t | contains($a) or (contains($p) and contained)) | not))
+                             | pcie_lines) end) as $others
       | errors($raw; "pcie-log-others"; null; $others; pcie_lost; pcie_mended; "advisory"; $part) );
 
-# arch/x86/kernel/cpu/mce, drivers/edac, drivers/acpi/apei/ghes.c
-def cpu_lost: test("Hardware Error") and test("Uncorrected|[Ff]atal|Deferred|severity: recoverable") or test("EDAC .* UE ");
+# arch/x86/kernel/cpu/mce, drivers/edac, drivers/acpi/apei/ghes.c, mm/memory-failure.c
+def cpu_lost: test("Uncorrected hardware memory error|Memory failure: 0x") or test("Hardware Error") and test("Uncorrected|[Ff]atal|Deferred|severity: recoverable") or test("EDAC .* UE ");
 def cpu_mended: (cpu_lost | not) and (test("AER|PCIe") | not) and (test("Machine check events logged|Corrected error|severity: corrected") or test("EDAC .* CE "));
 
 def links($raw; $log):

@@ -11,26 +11,41 @@ def chosen(wanted): if . == null then null else .lines |= map(select(.text | wan
 
 # ---- NICs -----------------------------------------------------------------------------------------------------------
 
-# A firmware that stopped, or was restarted. mlx5 prints its state with each syndrome but 10h (the temperature):
-# drivers/net/ethernet/mellanox/mlx5/core/health.c; bnxt/bnxt.c; Intel's ice_main.c.
-def nic_lost:
-  test("mlx5_core.*(health compromised|Fatal error [0-9]|\\bsynd 0x(?!10\\b))")
-  or test("bnxt_.*(fatal firmware reset event|firmware (non-)?fatal reset event|firmware (is )?not responding|TX timeout)"; "i")
-  or test("(ice|irdma) .*(HMC Error|[Rr]eset requested)");
-
-# A card or module that is too hot or drew too much, a command that the firmware rejected (mlx5/core/events.c and cmd.c), a
-# reset that somebody asked for, a queue pair's error (irdma/hw.c), which a program may cause.
-def nic_mended:
-  (nic_lost | not)
-  and (test("mlx5_core.*(High temperature|Port module event\\[error\\]|syndrome \\(0x)") or test("bnxt_.*firmware .*reset event"; "i")
-       or test("(ice|irdma) .*abnormal ae_id"));
+# Lines of drivers, one row a kind: the driver, whether it lost something ("lost") or is a warning ("mended"), the words, and the file
+# of Linux that prints them (drivers/net/ethernet and drivers/infiniband; of cxi HPE's shs-cxi-driver and its docs).
+def nic_lines:
+  [ # a firmware that stopped or was restarted. mlx5 prints its state with each syndrome; 10h is the temperature
+    ["mlx5_core", "lost", "health compromised|Fatal error [0-9]|\\bsynd 0x(?!10\\b)|Health issue observed, (?!high temperature)", "mlx5/core/health.c"],
+    ["mlx5_core", "lost", "health recovery (flow aborted|failed)|handling bad device here", "mlx5/core/health.c"],
+    ["mlx5_core", "lost", "timeout\\. Will cause a leak of a command resource", "mlx5/core/cmd.c"],
+    ["bnxt_", "lost", "fatal firmware reset event|firmware (non-)?fatal reset event|firmware (is )?not responding|firmware reset aborted|TX timeout", "bnxt/bnxt.c"],
+    ["bnxt_", "lost", "FW STALL detected", "bnxt_re/qplib_rcfw.c"],
+    ["(ice|irdma)", "lost", "HMC error|reset requested|rebuild failed, unload and reload driver", "ice/ice_main.c, irdma/hw.c"],
+    ["ionic", "lost", "FW heartbeat stalled", "ionic/ionic_dev.c"],
+    ["cxi_(core|ss1)", "lost", "C_EC_CRIT\\b", "shs-docs, Cassini error handling"],
+    # a card or module that is too hot, drew too much or was unplugged; a command that the firmware rejected. ACCESS_REG is rejected
+    # where a function may not read a register, as on NVIDIA's DGX, and says nothing of the card
+    ["mlx5_core", "mended", "high temperature|port module event\\[error\\]|port module event: .* cable unplugged|insufficient power on the PCIe slot", "mlx5/core/events.c"],
+    ["mlx5_core(?!.* ACCESS_REG\\()", "mended", "syndrome \\(0x", "mlx5/core/cmd.c"],
+    ["bnxt_", "mended", "chip temperature has (gone above|crossed)|unqualified SFP\\+ module", "bnxt/bnxt.c"],
+    # link errors among others; link-flaps judges those
+    ["cxi_(core|ss1)", "mended", "C_EC_UNCOR_N?S\\b", "shs-docs, Cassini error handling"],
+    # a reset that somebody asked for
+    ["bnxt_", "mended", "firmware .*reset event", "bnxt/bnxt.c"],
+    ["ionic", "mended", "FW down: stopping LIFs|DEVCMD .* timeout after", "ionic/ionic_lif.c, ionic_main.c"],
+    ["ice", "mended", "module is incompatible with the device's NVM|module's power requirements exceed", "ice/ice_main.c"],
+    # an error of a queue pair, which a program may cause
+    ["(ice|irdma)", "mended", "abnormal ae_id", "irdma/hw.c"] ];
+def nic_words($grade): [nic_lines[] | select(.[1] == $grade) | "\\b\(.[0]).*(\(.[2]))"] | join("|");
 
 def nics($raw; $log):
-  log::functions($raw)[] as $function
-  | errors($raw; "nic-log"; $function.device; $log | chosen(contains($function.address)); "required"; nic_lost; nic_mended;
+  nic_words("lost") as $lost | nic_words("mended") as $mended
+  | log::functions($raw)[] as $function
+  | errors($raw; "nic-log"; $function.device; $log | chosen(contains($function.address)); "required";
+      test($lost; "i"); (test($lost; "i") | not) and test($mended; "i");
       { why: "a card whose firmware stopped or overheated loses packets and connections",
         remedy: "Read the lines in dmesg; update the firmware, cool the card or module; if it comes again, replace it",
-        source: "Linux, drivers/net/ethernet: mlx5/core/health.c and events.c, bnxt.c, ice_main.c" });
+        source: "Linux, drivers/net/ethernet: mlx5, bnxt, ice, ionic; HPE, shs-cxi-driver" });
 
 # "NETDEV WATCHDOG: enp1s0 (mlx5_core): transmit queue 3 timed out", newer "... enp1s0: NETDEV WATCHDOG: CPU: 3: transmit ...".
 def stuck($raw; $log):

@@ -195,10 +195,13 @@ machine_log() {
   # shellcheck disable=SC2016  # for the inner shell
   ask kernel-log-lines bash -c 'set -o pipefail
     command -v grep >/dev/null || exit 127
-    kinds=("AER: |PCIe Bus Error" "Hardware Error|mce: .*(error|Machine check)|EDAC .*(CE|UE) " "[Ll]ink (is )?([Dd]own|DOWN)"
+    kinds=("AER: |PCIe Bus Error|DPC:? containment event" "Hardware Error|mce: .*(error|Machine check)|EDAC .*(CE|UE) |Memory failure: 0x"
+      "[Ll]ink (is )?([Dd]own|DOWN)"
       "NVRM: Xid|amdgpu.* [1-9][0-9]* (new )?(un)?correctable hardware errors" "NETDEV WATCHDOG: " "task .* blocked for more than "
-      "mlx5_core.*(health compromised|synd|Fatal error|High temperature|Port module event\[error\])"
-      "bnxt_.*([Ff]irmware (.*reset event|(is )?not responding)|TX timeout)" "(ice|irdma) .*(HMC Error|abnormal ae_id|[Rr]eset requested)"
+      "mlx5_core.*([Hh]ealth (compromised|issue|recovery)|handling bad device|synd|Fatal error|timeout\. Will|[Tt]emperature|Port module event(\[error\]|.*unplugged)|insufficient power)"
+      "bnxt_.*([Ff]irmware (.*reset event|(is )?not responding|reset aborted)|TX timeout|FW STALL|thermal threshold|SFP\+ module)"
+      "(ice|irdma) .*(HMC Error|abnormal ae_id|[Rr]eset requested|Rebuild failed|Cannot start link)"
+      "ionic .*(FW (heartbeat stalled|Down)|DEVCMD .* timeout)" "cxi_(core|ss1) .*C_EC_(CRIT|UNCOR)"
       "DMAR: \[|IO_PAGE_FAULT|arm-smmu.*(event 0x10|context fault)")
     any=$(IFS="|" && echo "${kinds[*]}")
     # the first line, and those of any kind: a log may have a million others
