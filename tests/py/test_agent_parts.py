@@ -27,7 +27,7 @@ from perch.agent.share import Share
 from perch.plan import share
 from perch.plan.counted import table
 from setup import zipapp
-from tests.py.agent_fakes import FakeClock, counted, laid_out, now, run, share_of
+from tests.py.agent_fakes import FakeClock, JumpingClock, counted, laid_out, now, run, share_of
 from tests.py.test_plan_rounds import PLANS, Written
 
 TOP = Path(__file__).parents[2]
@@ -337,7 +337,7 @@ def test_a_reading_ends_one_flow_and_begins_the_next(root: Path) -> None:
     raw = Kept()
 
     async def work() -> list[int]:
-        clock = FakeClock()
+        clock = JumpingClock()
         counters = Counters(find(["hsn0"], root), Spoken(), clock, root)
         readings = Readings(counters, raw, clock)
         numbers = [await readings.before(), await readings.after(), await readings.before()]
@@ -358,7 +358,7 @@ def test_a_flow_is_followed_by_readings_of_which_the_first_settled_one_counts(ro
     raw = Kept()
 
     async def work() -> tuple[int, int]:
-        clock = FakeClock()
+        clock = JumpingClock()
         counters = Counters(find(["hsn0"], root), Spoken(), clock, root)
         readings = Readings(counters, raw, clock, 1)
         return await readings.before(), await readings.followed()
@@ -412,7 +412,7 @@ def test_an_agent_without_a_controller_ends(
             # a wall clock that jumps back renews it, too
             date = (9 - number, 9 - number)
             asyncio.get_running_loop().call_later(15 * number + 10, os.utime, file, date)
-        return await watch.until_abandoned(file, lease, 200, FakeClock()), now()
+        return await watch.until_abandoned(file, lease, 200, JumpingClock()), now()
 
     reason, took = run(work)
     assert took == seconds and message in reason
