@@ -127,6 +127,24 @@ ok required host0 null: Off or RS on all
 ok required host1 null: Off or RS on all"
 }
 
+@test "FEC that differs between modules of one type and other part numbers is a warning; of another type, or none that is known, it is none" {
+  # shellcheck disable=SC2016
+  run with_cases '$f["nic-mlx5"] as $raw | "fec enp129s0f0np0" as $fec | "module enp129s0f0np0" as $optic
+    | def is($mode; $part; $type): {commands: {($fec): ($raw.commands[$fec] | .stdout |= sub("\\[\"RS\"\\]"; "[\"\($mode)\"]")),
+        ($optic): ($raw.commands[$optic] | .stdout |= sub("MMA1B00-C100D"; $part) | .stdout += ($type | map("\n\tTransceiver type : " + .) | add // ""))}};
+      ["100G Ethernet: 100G Base-SR4 or 25GBase-SR"] as $sr4
+    | ([second($raw; is("RS"; "A"; $sr4)), second($raw; is("RS"; "A"; $sr4)), second($raw; is("Off"; "B"; $sr4))],
+       [second($raw; is("RS"; "A"; $sr4)), second($raw; is("Off"; "A"; $sr4)), second($raw; is("RS"; "A"; $sr4)), second($raw; is("RS"; "B"; $sr4))],
+       [second($raw; is("RS"; "A"; $sr4)), second($raw; is("Off"; "B"; ["100G Ethernet: 100G Base-LR4"]))],
+       [second($raw; is("RS"; "A"; [])), second($raw; is("Off"; "B"; []))],
+       [second($raw; is("RS"; "A"; ["100G Ethernet: (reserved or unknown)"])), second($raw; is("Off"; "B"; ["100G Ethernet: (reserved or unknown)"]))],
+       [second($raw; is("RS"; "A"; $sr4)), second($raw; is("RS"; "A"; $sr4))])
+    | [between(.)[] | select(.id == "nic-fec-types") | "\(.status) \(.severity) \(.host): \(.found)"] | join("; ")'
+  assert_line --index 0 "bad advisory host2: RS on host0 mlx5_0, host1 mlx5_0; Off on host2 mlx5_0"
+  assert_line --index 1 --regexp '^ok advisory host0: RS on all; (ok advisory host[23]: RS on all(; )?){2}$'
+  assert_equal "${#lines[@]}" 2
+}
+
 @test "cables: rail i of all hosts that share leaves is on one leaf, or the host and the rail are named" {
   # two racks of rails; a rack whose leaf takes all rails beside another; hosts that share no leaf; one rail each
   run with_cases 'cables({a: ["l1", "l2"], b: ["l1", "l2"], c: ["l3", "l4"], d: ["l3", "l4"]}, {a: ["l1", "l1"], b: ["l1", "l1"], c: ["l2", "l2"], d: ["l2", "l2"]},

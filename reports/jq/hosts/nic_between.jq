@@ -22,7 +22,13 @@ def known($hosts):
       | (. + {kind: "gid", value: $d.gids[].gid}),
         (. + {kind: "path_mtu", value: (address::verbs($raw; $d; "active_mtu") | values)}) ),
     ( select($host.scope == "hardware") | $devices[] | . as $d | fec::fec($raw; $d) | select(. != null and .mode != null and .mode != "None")
-      | {host: $host.name, device: $d.name, kind: "fec", value: .mode, among: [link::link($raw; $d).gbit, optics::parts($raw; $d.netdev)]} );
+      | {host: $host.name, device: $d.name, kind: "fec", value: .mode, among: [link::link($raw; $d).gbit, optics::parts($raw; $d.netdev)], types: optics::types($raw; $d.netdev)} );
+
+# Of the links with each module's part number those that agree, with those of other part numbers and the same type: both need
+# the same FEC. Input: what is known.
+def of_types:
+  [[.[] | select(.kind == "fec" and .types != null)] | group_by(.among)[] | group_by(.value) | max_by(length)[] | . + {kind: "fec_types", parts: .among[1], among: [.among[0], .types]}]
+  | group_by(.among)[] | select(([.[].parts] | unique | length) > 1)[];
 
 def about:
   { address:
@@ -48,10 +54,15 @@ def about:
     fec:
       { id: "fec-ends", wanted: "the same FEC on all links of one speed with modules of one kind", why: "links with other FEC have another latency and another error rate",
         source: "ethtool --show-fec; IEEE 802.3, clauses 91, 108 and 119",
-        remedy: "Use the same cables and FEC everywhere; run ethtool --set-fec INTERFACE encoding auto, as at the switch ports" } };
+        remedy: "Use the same cables and FEC everywhere; run ethtool --set-fec INTERFACE encoding auto, as at the switch ports" },
+    fec_types:
+      { id: "fec-types", severity: "advisory", wanted: "the same FEC on all links of one speed with modules of one type",
+        why: "a type of link has its FEC from the standard, and with another one another error rate",
+        source: "ethtool --show-fec, ethtool -m; IEEE 802.3, clauses 91, 108 and 119",
+        remedy: "Run ethtool --set-fec INTERFACE encoding auto, as at the switch ports" } };
 
 def blamed($kind; $host; $device; $status; $found):
-  r::result($status; $found; null) | r::finding(about[$kind].id; $device; about[$kind] + {severity: "required"}) | . + {host: $host};
+  r::result($status; $found; null) | r::finding(about[$kind].id; $device; {severity: "required"} + about[$kind]) | . + {host: $host};
 
 # Entries of one value that more than one host has, or, for an address, more than one interface.
 def doubled($kind):
@@ -90,4 +101,6 @@ def alike($all; $kind):
 # Two names of one machine share everything; a loopback is such a pair.
 def between($hosts):
   if ($hosts | length) < 2 or $hosts[0].host.fabric == "loopback" then empty
-  else [known($hosts)] as $all | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu", "fec"), cabling::between($hosts) end;
+  else
+    [known($hosts)] as $all
+    | duplicates($all; "address", "mac", "gid"), alike($all; "mtu", "path_mtu", "fec"), alike([$all | of_types]; "fec_types"), cabling::between($hosts) end;

@@ -33,6 +33,9 @@ def transceiver:
       # a lane without light or current carries nothing, or is not measured; a link that needs it is down
       | [$levels[] | select(.kind == "rx power" and .value <= 0.0001) | .channel] as $dark
       | { name: ([$vendor, $part, if $firmware == null then null else "firmware \($firmware)" end | values] | join(" ") | .[0:80]),
+          # of what other makers' modules are, too: the kind of light or copper, and how long the copper is
+          type: ([$entries[] | select(.key == "Transceiver type" or (.key | test("^(Length \\(Copper|Cable assembly length)"))).value] | unique | if any(.[]; test("Ethernet"))
+                 and all(.[]; test("unknown|unspecified|reserved"; "i") | not) then join(", ") else null end),
           details: ([($entries | entry("Vendor rev") | values | "revision \(.)"), ($entries | entry("Vendor SN") | values | "serial \(.)")] | map(", " + .[0:40]) | add // ""),
           levels: [$levels[] | select(.value > 0.0001 or .kind == "temperature") | select(.channel as $at | $at == null or ($dark | index([$at]) == null))],
           limits: (reduce ($entries[] | (.key | [capture("^" + about + " threshold$")] | .[0]) as $limit | select($limit != null)
@@ -44,6 +47,11 @@ def transceiver:
 # The kinds of the modules below an interface; null where one cannot be read.
 def parts($raw; $netdev):
   [r::carriers($raw; $netdev)[] | [r::said($raw; "module \(.)") | strings | transceiver | .name] | .[0]]
+  | if any(.[]; . == null) then null else unique end;
+
+# The same of their types.
+def types($raw; $netdev):
+  [r::carriers($raw; $netdev)[] | [r::said($raw; "module \(.)") | strings | transceiver | .type] | .[0]]
   | if any(.[]; . == null) then null else unique end;
 
 def place: .kind + if .channel == null then "" else " of channel \(.channel)" end;

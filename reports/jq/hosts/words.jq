@@ -54,6 +54,7 @@ def words:
     "nic-link-speed": ["each link has full speed", "a link is too slow"],
     "nic-bond-links": ["each link of a bond is up", "a link of a bond is down"],
     "nic-fec-ends": ["links of one speed use the same FEC", "links of one speed use different FEC"],
+    "nic-fec-types": ["links of one type use the same FEC", "links of one type use different FEC"],
     "nic-fec-blocks": ["FEC corrects all blocks", "FEC cannot correct all blocks"],
     "nic-bit-errors": ["the link has few bit errors", "the link has many bit errors"],
     "nic-neighbour": ["each link has one neighbour", "a link has several neighbours"],

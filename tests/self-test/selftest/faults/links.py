@@ -33,6 +33,7 @@ def module(pattern: str, replacement: str) -> Change:
     return says("module enp1s0", substitute(pattern, replacement))
 
 
+SR4 = module(r"(Vendor PN .*)", r"\g<1>\n\tTransceiver type : 100G Ethernet: 100G Base-SR4")
 #: Receives on its third lane a fiftieth of the light that it needs.
 DARK = module(r"(power\(Channel 3\) +: ).*", r"\g<1>0.0009 mW / -30.46 dBm")
 
@@ -83,6 +84,15 @@ FAULTS = (
         "nic-fec-ends/beta/mlx5_0",
         "a link whose FEC is off, while the others' is on",
         FEC_OFF,
+    ),
+    fault(
+        "fec-differs-type",
+        "checked",
+        PASS,
+        "host_check/nic-fec-types/beta/mlx5_0 host_check/differs-nic-module/beta/enp1s0",
+        "a link whose FEC is off, with a module of another make but of the others' type",
+        edit("raw/*/host_check.json", SR4),
+        edit(BETA, FEC_OFF, module("MMA1B00-C100D", "FTLC9551REPM")),
     ),
     on_beta(
         "fec-differs-virtual",
