@@ -21,9 +21,10 @@ teardown() {
 
 # measure CODE JQ-TESTS: a plan for them between the two, walked by both agents; then it is judged, with that exit code.
 measure() {
+  local NETWORK=${NETWORK:-10.77.0.}
   jq -n "{run: \"20260101T000000Z-path\", created: \"2026-01-01T00:00:00Z\", limits: \"path\",
     suite: {name: \"path\", title: \"Path\", tests: $2},
-    hosts: ([[\"alpha\", \"10.77.0.1\"], [\"beta\", \"10.77.0.2\"]] | map({key: .[0], value: {perch_address: .[1],
+    hosts: ([[\"alpha\", \"${NETWORK}1\"], [\"beta\", \"${NETWORK}2\"]] | map({key: .[0], value: {perch_address: .[1],
       perch_fabric: \"ethernet\", perch_scope: \"software\", perch_backends: [\"tcp\", \"ofi\"], perch_port: 18600}}) | from_entries)}" |
     "$TOP/.venv/bin/python" "$TOP/tests/planned.py" >plan.json
   put_plan run <plan.json
@@ -54,6 +55,24 @@ states() { jq -r '"\(.test) \(.path.state)"' run/records.jsonl | sort -u | paste
   assert_json run/raw/alpha/environment.json '.idle_samples == [1, 2]'
   # two namespaces of one kernel: the engine finds it for itself, the agent for the tools
   assert_json <(jq -s . run/records.jsonl) 'all(.[]; .client.placement.unplaced == "same-machine" and .server.placement.unplaced == "same-machine")'
+}
+
+@test "hosts without any IPv4 address are measured by all tools, and their bytes are proven" {
+  local host device number=0
+  for host in alpha beta; do
+    number=$((number + 1))
+    for device in lo p0 p1; do ip -n "$NET-$host" -4 addr flush dev "$device"; done
+    ip -n "$NET-$host" addr add "fd00:77::$number/64" dev p0 nodad
+  done
+  NETWORK=fd00:77:: measure 0 "[$LATENCY, $BANDWIDTH,
+    {name: \"transfer\", title: \"transfer\", tool: \"perch\", backend: \"tcp\", kind: \"transfer\", op: \"write\",
+     params: {size: \"64K\", batch: 8, iterations: 20, verify: true}},
+    {name: \"rate\", title: \"rate\", tool: \"perch\", backend: \"tcp\", kind: \"rate\", op: \"write\", params: {size: 64, duration: \"300ms\"}},
+    {name: \"ofi\", title: \"ofi\", tool: \"perch\", backend: \"ofi\", provider: \"tcp\", kind: \"latency\", params: {size: 8, iterations: 1000}},
+    {name: \"iperf3\", title: \"iperf3\", tool: \"iperf3\", kind: \"bandwidth\", params: {size: \"128K\", duration: \"1s\"}},
+    {name: \"iperf\", title: \"iperf\", tool: \"iperf\", kind: \"bandwidth\", params: {size: \"128K\", duration: \"1s\"}}]"
+  assert_json <(jq -s . run/records.jsonl) 'all(.[]; .status == "ok" and .path.state == "proven"
+    and .client.address == "fd00:77::1" and .server.address == "fd00:77::2")'
 }
 
 @test "bytes that went over another interface than the claimed one fail the run, and that interface is named" {
