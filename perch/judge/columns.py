@@ -140,14 +140,18 @@ COLUMNS: dict[str, pl.DataType] = {
     **{f"counters.{role}.{HOST_RETRANSMISSIONS}": pl.Float64() for role in ROLES},
 }
 
-_NULLS = {name: pl.lit(None, dtype=dtype).alias(name) for name, dtype in COLUMNS.items()}
 _IS_THERE = pl.col(name for name in COLUMNS if name.startswith("has.")).fill_null(value=False)
+
+
+@cache
+def _nulls() -> dict[str, pl.Expr]:
+    return {name: pl.lit(None, dtype=dtype).alias(name) for name, dtype in COLUMNS.items()}
 
 
 def with_nulls(frame: pl.DataFrame) -> pl.DataFrame:
     """With each column that no record of it has: one null for all rows, which takes no memory."""
     held = set(frame.columns)
-    return frame.with_columns(null for name, null in _NULLS.items() if name not in held)
+    return frame.with_columns(null for name, null in _nulls().items() if name not in held)
 
 
 def _series(name: str, values: list[Any]) -> Iterator[pl.Series]:

@@ -183,7 +183,7 @@ def _damaged_rows(values: Ints, row: Ints, place: Ints) -> set[int]:
     """Rows with a number that is too large, or a count beyond the last place."""
     is_gap = values < 0
     bad = np.where(is_gap, place - values > PLACES, (place >= PLACES) | (values > _COUNT_MAX))
-    return set(np.unique(row[bad]).tolist())
+    return set(row[bad].tolist())
 
 
 def _decode_batch(texts: Sequence[str]) -> Decoded:
