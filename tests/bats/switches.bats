@@ -162,6 +162,20 @@ has_readings() { [ "$(zcat runs/latest/sampling/leaf1 | wc -l)" -ge "$1" ]; }
   assert_output --regexp "between readings in [0-9.]+ % of the flows' time"
 }
 
+@test "a command that a switch answers too late is left and named, and the others are asked" {
+  simulate leaf1 --mute 'show queuing interface' nxos
+  inventory_of leaf1=nxos
+  cat >role.yml <<'YAML'
+- hosts: all:!switches
+  gather_facts: false
+  roles:
+    - {role: switch_check, vars: {switch_check_run_dir: "{{ run_dir }}", switch_check_phase: after, switch_check_timeout: 20}}
+YAML
+  LIMIT=200 run_expecting 0 ansible-playbook -i hosts.yml role.yml -e run_dir="$PWD/r"
+  assert_json r/raw/leaf1/switch-after.json '.commands.queuing | .exit == null and .stdout == "" and (.stderr | test("20 second"))'
+  assert_json r/raw/leaf1/switch-after.json '[.commands | to_entries[] | select(.key != "queuing") | .value.exit] == [0, 0, 0, 0]'
+}
+
 # The role alone; what it asked is also run by a shell of this machine, whose nv, ethtool, iblinkinfo and perfquery are ours.
 @test "SONiC, Cumulus and InfiniBand are asked what their readers read, the latter as root, in lines that a shell understands" {
   simulate leaf1 sonic

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """A simulated switch over ssh: answers commands with recorded outputs, whose counters grow.
 
-    simulator.py --port-file FILE VARIANT
+    simulator.py --port-file FILE [--mute WORDS] VARIANT
     simulator.py --port-file FILE --refuse
 
 VARIANT is a folder of tests/fixtures/switches. A command that holds the words of `words.json` is
 that answer. Its counters grow with the time since the start, as from before/ to after/.
---refuse lets nobody in. It listens on 127.0.0.1, writes the port to FILE when it is ready, logs
-each command to standard error, and ends with its parent.
+--mute never answers a command that holds these words, and --refuse lets nobody in. It listens on
+127.0.0.1, writes the port to FILE when it is ready, logs each command to standard error, and ends
+with its parent.
 """
 
 import argparse
@@ -74,6 +75,9 @@ async def serve(args):
         process.stdout.write(
             "".join(f"{word}\n" for word in re.findall(r"BECOME-SUCCESS-\w+", command)[:1])
         )
+        if args.mute and args.mute in command:
+            await process.wait_closed()  # until whoever asked has left
+            return
         process.stdout.write(switch.answer(command))
         process.exit(0)
 
@@ -96,6 +100,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--port-file", required=True)
     parser.add_argument("--refuse", action="store_true")
+    parser.add_argument("--mute")
     parser.add_argument("variant", nargs="?")
     asyncio.run(serve(parser.parse_args()))
 
