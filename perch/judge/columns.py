@@ -283,6 +283,11 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )[list(COLUMNS)]
 
 
+def read_file(path: Path, *names: str) -> pl.DataFrame:
+    """An Arrow file, or some of its columns. Brackets in its path are no pattern."""
+    return pl.scan_ipc(path, glob=False).select(names or pl.all()).collect()
+
+
 def read(paths: Sequence[Path]) -> pl.DataFrame:
     """The parts of a run, each in an Arrow IPC file, as one frame; each has the column `flow`.
 
@@ -291,10 +296,10 @@ def read(paths: Sequence[Path]) -> pl.DataFrame:
     at_once = AT_ONCE if len(paths) > 1 else len(COLUMNS)
     held = [pl.read_ipc_schema(path) for path in paths]
     names = iter({name: None for of_part in held for name in of_part if name != "flow"})
-    whole = pl.concat([pl.read_ipc(path, columns=["flow"]) for path in paths], rechunk=True)
+    whole = pl.concat([read_file(path, "flow") for path in paths], rechunk=True)
     while some := list(islice(names, at_once)):
         parts = (
-            pl.read_ipc(path, columns=["flow", *(name for name in some if name in of_part)])
+            read_file(path, "flow", *(name for name in some if name in of_part))
             for path, of_part in zip(paths, held, strict=True)
         )
         found = pl.concat(parts, how="diagonal", rechunk=True).drop("flow")

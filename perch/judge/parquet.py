@@ -22,6 +22,7 @@ import msgspec
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from perch.judge.columns import read_file
 from perch.model.figures import encode_lines
 from perch.model.record import Histogram, Record
 
@@ -140,7 +141,7 @@ def write(frame: pl.DataFrame, parts: Sequence[Path], out: Path) -> None:
     def groups(*_: object) -> Iterator[pl.DataFrame]:
         first = 0
         for part in parts:
-            rest = pl.read_ipc(part)
+            rest = read_file(part)
             yield frame[first : first + rest.height].with_columns(rest).select(values)
             first += rest.height
 

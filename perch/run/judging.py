@@ -7,13 +7,15 @@ Nothing else is read, so that a run can be judged again anywhere, at any time, w
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
 
 VERDICT, RECORDS, INTERVALS = derived.VERDICT, derived.RECORDS, derived.INTERVALS
 PARQUET = derived.PARQUET
+
+#: How the name begins of a folder for half-written outputs, and the folder in it of a report that
+#: was drawn from the verdict before.
+WORK, EARLIER = ".judge.", "earlier"
 
 
 class Judged(msgspec.Struct):
@@ -154,7 +160,7 @@ def _read_records(
         for name in ("columns", "seen", "others")
     )
     joined = columns.joined([columns.read(records)])
-    return _Read(joined, pl.concat(map(pl.read_ipc, rows)), trail, others)
+    return _Read(joined, pl.concat(map(columns.read_file, rows)), trail, others)
 
 
 def _imported_records(plan: Plan, files: RawFiles, work: _Work) -> tuple[_Read, Documents]:
@@ -267,15 +273,55 @@ def _reason(error: OSError) -> str:
     return f"{name}: {error.strerror}" if name else str(error.strerror or error)
 
 
+def _put_aside(root: Path, work: Path) -> None:
+    """What was drawn from an earlier verdict: it must not be seen while there is none."""
+    (work / EARLIER).mkdir()
+    for name in (*derived.MARKED, derived.CHARTS):
+        if os.path.lexists(root / name):
+            (root / name).replace(work / EARLIER / name)
+
+
+def _put_back(root: Path, work: Path) -> None:
+    """The same, as far as it was drawn from the verdict that is there now."""
+    if not (root / VERDICT).exists():
+        return
+    current = derived.mark(root).encode()
+    for name in derived.MARKED:
+        file = work / EARLIER / name
+        if file.is_file() and current in file.read_bytes():
+            file.replace(root / name)
+            if name == derived.MARKDOWN and (work / EARLIER / derived.CHARTS).is_dir():
+                (work / EARLIER / derived.CHARTS).replace(root / derived.CHARTS)
+
+
+def _remove_abandoned(root: Path) -> None:
+    """Folders of judges that were killed; one that still works holds a lock on its own."""
+    for folder in root.glob(f"{WORK}*"):
+        with suppress(OSError), _locked(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Holds a lock on a folder. Raises OSError where another process has it."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
+
+
 @contextmanager
 def _outputs(root: Path) -> Iterator[Path]:
     """A folder for half-written outputs, which are moved into place when all are whole.
 
     No earlier verdict stays while a new one is made: whatever ends this in the middle (SIGKILL, a
-    full disk, a fault of ours) must not leave an old PASS beside newer raw files.
+    full disk, a fault of ours) must not leave an old PASS beside newer raw files, nor its report.
     """
     try:
-        work = Path(tempfile.mkdtemp(prefix=".judge.", dir=root))
+        _remove_abandoned(root)
+        work = Path(tempfile.mkdtemp(prefix=WORK, dir=root))
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,
@@ -286,15 +332,17 @@ def _outputs(root: Path) -> Iterator[Path]:
         ) from None
     state = f"its {VERDICT} stays as it was"
     try:
-        for name in derived.JUDGED:
-            (root / name).unlink(missing_ok=True)
-            state = "it has no verdict"
-        yield work
-        for name in (RECORDS, PARQUET, INTERVALS, VERDICT):
-            if (work / name).exists():
-                (work / name).replace(root / name)
-        state = "its verdict is new, but a report beside it is not"
-        derived.remove(root, *derived.stale(root))
+        with _locked(work):
+            _put_aside(root, work)
+            for name in derived.JUDGED:
+                (root / name).unlink(missing_ok=True)
+                state = "it has no verdict"
+            yield work
+            for name in (RECORDS, PARQUET, INTERVALS, VERDICT):
+                if (work / name).exists():
+                    (work / name).replace(root / name)
+            state = "its verdict is new, but a report beside it is not"
+            _put_back(root, work)
     except OSError as error:
         raise PerchError(
             ExitCode.NOT_WRITABLE,
@@ -304,8 +352,6 @@ def _outputs(root: Path) -> Iterator[Path]:
         ) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        if not (root / VERDICT).exists():  # a report of an earlier one would say PASS
-            derived.remove(root, *derived.MARKED)
 
 
 def judged(root: Path) -> tuple[Judged | Verdict, PerchError | None]:

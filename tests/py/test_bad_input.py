@@ -284,7 +284,7 @@ def test_each_fault_of_a_limits_file_has_a_line(perchctl: Perchctl, tmp_path: Pa
     ended = perchctl("import", "--run", tmp_path / "imported", "--limits", site, output)
     *faults, remedy = ended.stderr.splitlines()
     assert len(faults) >= 2, ended.stderr
-    assert all(line.startswith("perchctl import: own.yml:") for line in faults), ended.stderr
+    assert all(line.startswith(f"perchctl import: {site}:") for line in faults), ended.stderr
     assert remedy == "perchctl import: correct the limits"
 
 

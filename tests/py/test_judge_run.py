@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -103,12 +104,13 @@ def test_usage_and_a_folder_that_is_not_there_are_exit_code_2(
     assert "no such run: 'nowhere'" in errors or len(words) != 1
 
 
+@pytest.mark.parametrize("name", ["-run", "runs[1]", "day=1", "a*b?", "{x}"])
 def test_a_folder_may_have_any_name(
-    run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch
+    run: Run, perchctl: Judge, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    run.root.rename(run.root.with_name("-run"))
+    run.root.rename(run.root.with_name(name))
     monkeypatch.chdir(run.root.parent)
-    assert perchctl("judge", "--", "-run").code == 0
+    assert perchctl("judge", "--", name).code == 0
 
 
 def test_a_verdict_that_could_not_be_written_is_exit_code_6_and_none_is_left(
@@ -136,19 +138,58 @@ def test_a_folder_in_place_of_an_output_is_exit_code_6(run: Run, perchctl: Judge
     assert "verdict.json" not in run.names()
 
 
-def test_a_judge_that_is_killed_in_the_middle_leaves_no_earlier_verdict(
+DRAWN = (*derived.MARKED, derived.CHARTS)
+
+
+def drawn(run: Run) -> str:
+    """Writes what a report has into the run; returns the mark of its verdict."""
+    mark = derived.mark(run.root)
+    for name in derived.MARKED:
+        (run.root / name).write_text(f"PASS {mark}")
+    (run.root / derived.CHARTS).mkdir()
+    (run.root / derived.CHARTS / "one.svg").write_text("PASS")
+    return mark
+
+
+def test_a_judge_that_is_killed_in_the_middle_leaves_no_earlier_verdict_and_no_report(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run.judge()
+    drawn(run)
+    seen: list[str] = []
 
     def killed(_: object) -> None:
-        assert "verdict.json" not in run.names()
+        seen.extend(name for name in ("verdict.json", *DRAWN) if (run.root / name).exists())
         raise SystemExit(137)
 
     monkeypatch.setattr(planned, "read_plan", killed)
     with pytest.raises(SystemExit):
         run.judge()
-    assert "verdict.json" not in run.names()
+    assert seen == []
+    assert [name for name in ("verdict.json", *DRAWN) if (run.root / name).exists()] == []
+
+
+def test_a_report_stays_beside_the_same_verdict_only(run: Run) -> None:
+    run.judge()
+    mark = drawn(run)
+    run.judge()
+    assert derived.mark(run.root) == mark
+    assert all((run.root / name).exists() for name in DRAWN)
+    cut(run.root / "raw/alpha/flows.jsonl")
+    run.judge()
+    assert derived.mark(run.root) != mark
+    assert [name for name in DRAWN if (run.root / name).exists()] == []
+
+
+def test_a_folder_of_a_judge_that_was_killed_goes_and_that_of_one_at_work_stays(run: Run) -> None:
+    killed, at_work = run.root / ".judge.killed", run.root / ".judge.at-work"
+    for folder in (killed, at_work):
+        folder.mkdir()
+    opened = os.open(at_work, os.O_RDONLY)
+    fcntl.flock(opened, fcntl.LOCK_EX)
+    run.judge()
+    os.close(opened)
+    assert (killed.exists(), at_work.exists()) == (False, True)
 
 
 @pytest.mark.parametrize(
