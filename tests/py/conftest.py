@@ -13,7 +13,9 @@ from selftest.work import Judged, remembered
 
 from perch.cli import main
 from perch.judge import findings
+from perch.views import vega
 from tests.py.cards import put_cards
+from tests.py.drawing import Pictures
 from tests.py.judging import Run
 
 pytest_plugins = ["tests.py.tap", "tests.py.agent_hosts", "tests.py.agent_soaks"]
@@ -58,6 +60,19 @@ def hosts_once(monkeypatch: pytest.MonkeyPatch, findings_once: Judged, kept_jq: 
     """Judges hosts that answered alike once for all tests of a process."""
     monkeypatch.setattr(findings, "_answers", kept_jq.answers)
     monkeypatch.setattr(findings, "judged", findings_once)
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Iterator[Pictures]:
+    pictures = Pictures()
+    yield pictures
+    pictures.end()
+
+
+@pytest.fixture(autouse=True)
+def pictures_once(monkeypatch: pytest.MonkeyPatch, pictures: Pictures) -> None:
+    """Draws the pictures of reports that are alike once for all tests of a process."""
+    monkeypatch.setattr(vega, "Process", pictures.of_a_report())
 
 
 @pytest.fixture

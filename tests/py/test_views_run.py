@@ -239,7 +239,10 @@ NO_SIGN = r'{"mark": "point", "title": "\u0000", "data": {"values": [{}]}}'
 POINT = '{"mark": "point", "data": {"values": []}}'
 
 
-def test_a_chart_that_cannot_be_drawn_is_named_and_the_next_is_drawn() -> None:
+def test_a_chart_that_cannot_be_drawn_is_named_and_the_next_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # the process of a report, not that of all tests
     chart = Chart("latency", "latency", "t", "c", "a", [], [{"series": 1}])
     with vega.Process() as process:
         with pytest.raises(PerchError, match="chart latency cannot be drawn: Vega-Lite"):
@@ -247,7 +250,10 @@ def test_a_chart_that_cannot_be_drawn_is_named_and_the_next_is_drawn() -> None:
         assert process.svg(POINT).startswith("<svg")
 
 
-def test_where_the_process_that_draws_has_ended_no_chart_is_drawn() -> None:
+def test_where_the_process_that_draws_has_ended_no_chart_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
     with vega.Process() as process:
         for spec in (NO_SIGN, POINT, POINT):
             with pytest.raises(ValueError, match="the process that draws has ended"):
