@@ -104,6 +104,11 @@ perch_bw_half() {
   bw_of "$@" | jq -e '. / 2'
 }
 
+# perch_bw_half_scattered ...: the same, over as much memory as 64 verified messages have
+perch_bw_half_scattered() {
+  bw_of "$@" --footprint $((64 * $3)) | jq -e '. / 2'
+}
+
 # iperf3_bw _ _ SIZE SECONDS _: Gb/s as the receiver counted
 iperf3_bw() {
   start_server iperf3 -s -1 -B 127.0.0.1 -p "$PEER_PORT"
