@@ -21,6 +21,10 @@ FRESH_S = 0.5
 #: second (bnxt_en), most within a hundredth of one.
 FOLLOW_EVERY_S = 0.05
 
+#: Lags after which a card that has written nothing since a flow is waited for no longer: the last
+#: bytes may have been in what it wrote before the end.
+LAGS = 2
+
 _count = re.compile(r"[0-9]{1,20}")
 _name = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -90,6 +94,7 @@ class Counters:
             for source in self._found(entry, key)
         ]
         self.lag_s = max((self._lag_ms(one) for one in self._sources), default=0) / 1000
+        self._late = [file for one in self._sources if self._writes_ms(one) for file in one.files]
 
     def _keys(self, of: str) -> list[str]:
         found = {
@@ -125,9 +130,16 @@ class Counters:
             own = first_line(Path(self._place(source.key, entry["lag_file"])))
             if re.fullmatch(r"[0-9]{1,5}", own):
                 lag = int(own)
-        if "lag_ms_of" in entry:
-            lag = max(lag, entry["lag_ms_of"].get(self._driver(source.key), 0))
-        return lag
+        return max(lag, self._writes_ms(source))
+
+    def _writes_ms(self, source: _Source) -> int:
+        """Of a driver whose card writes its counters to the host from time to time, that time."""
+        of_drivers: dict[str, int] = source.entry.get("lag_ms_of", {})
+        return of_drivers.get(self._driver(source.key), 0) if of_drivers else 0
+
+    def written(self) -> tuple[str | None, ...]:
+        """What such cards have written by now; empty without one."""
+        return tuple(FILES.texts(self._late)) if self._late else ()
 
     def _driver(self, key: str) -> str:
         """Of an RDMA device; "" where it has none."""
@@ -201,6 +213,7 @@ class Readings:
         self._follow_s = follow_s
         self._fresh: int = 0
         self._traffic = self._taken = float("-inf")
+        self._begun: tuple[str | None, ...] | None = None
 
     def disturb(self) -> None:
         """A meeting or a command: traffic that the last reading lacks."""
@@ -209,15 +222,26 @@ class Readings:
 
     async def before(self) -> int:
         """The number of a reading."""
+        self._begun = self.counters.written()
         is_fresh = self._fresh and self._clock.monotonic() - self._taken < FRESH_S
         return self._fresh if is_fresh else await self.take()
 
     async def after(self) -> int:
         """The same, once the slowest counter shows what has passed."""
         self._traffic = self._clock.monotonic()
-        if self.counters.lag_s:
+        ended = self.counters.written()
+        for _ in range(LAGS if self.counters.lag_s else 0):
             await asyncio.sleep(self.counters.lag_s)
+            if not self._is_behind(ended):
+                break
         return await self.take()
+
+    def _is_behind(self, ended: tuple[str | None, ...]) -> bool:
+        """Whether a card that counted in a flow has written nothing since its end.
+
+        What a card writes after the end is all of the flow. One that counted nothing carried none.
+        """
+        return self._begun is not None and self._begun != ended == self.counters.written()
 
     async def followed(self) -> int:
         """The same where a walk follows its flows; else `after`.
@@ -227,10 +251,13 @@ class Readings:
         if not self._follow_s:
             return await self.after()
         self._traffic = self._clock.monotonic()
+        ended, lag_s = self.counters.written(), self.counters.lag_s
         after = 0
         while not after or self._clock.monotonic() - self._traffic < self._follow_s:
+            is_behind = not after and self._is_behind(ended)
             number = await self.take()
-            if not after and self._taken - self._traffic >= self.counters.lag_s:
+            waited_s = self._taken - self._traffic
+            if not after and waited_s >= (lag_s * LAGS if is_behind else lag_s):
                 after = number
             passed = self._clock.monotonic() - self._taken
             await asyncio.sleep(max(0, FOLLOW_EVERY_S - passed))

@@ -5,6 +5,7 @@ tests/fixtures/counters has what the drivers print. A card's folder below is as 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 import pytest
 from selftest.paths import FIXTURES
 
-from perch.agent.counters import Counters, Readings
+from perch.agent.counters import Counters, Reading, Readings
 from perch.agent.devices import find
 from perch.checks.counters import OWED
 from perch.judge.counter_table import COUNTED_BY, GOES_BACK, class_of
@@ -284,6 +285,54 @@ def test_a_counter_that_lags_is_waited_for(host: Host) -> None:
         return clock.monotonic() - began
 
     assert run(work) == pytest.approx(host.card.lag_s)
+
+
+@pytest.mark.parametrize("card", ["bnxt_re"])
+@pytest.mark.parametrize("follow_s", [0, 1])
+@pytest.mark.parametrize(
+    ("within", "after_s", "waited_s", "shown"),
+    [
+        (5, 0.9, 1.1, 12),
+        (5, 1.7, 2.2, 12),
+        (5, None, 2.2, 5),
+        (0, None, 1.1, 0),
+    ],
+    ids=["in time", "late", "all before the end", "carried nothing"],
+)
+def test_a_card_that_has_written_nothing_since_a_flow_is_read_later(
+    host: Host, within: int, after_s: float | None, waited_s: float, shown: int, follow_s: int
+) -> None:
+    """It counted 5 until the end of the flow, and 7 more so many seconds after it."""
+    name, before = host.card.bytes[0], int(host.file(host.card.bytes[0]).read_text())
+    raw = Timed()
+
+    async def work() -> int:
+        readings = Readings(host.counters(), raw, FakeClock(), follow_s)
+        await readings.before()
+        host.move({name: within})
+        if after_s is not None:
+            asyncio.get_running_loop().call_later(after_s, host.move, {name: 7})
+        raw.began_s = FakeClock().monotonic()
+        return await readings.followed()
+
+    at_s, values = raw.taken[run(work) - 1]
+    if follow_s and after_s is not None:  # readings every 50 ms see when it was
+        waited_s = max(host.card.lag_s, after_s)
+    assert at_s == pytest.approx(waited_s, abs=0.06)
+    assert values[name] == str(before + shown)
+
+
+class Timed:
+    """Each reading of the device's port, and the seconds since the end of a flow."""
+
+    def __init__(self) -> None:
+        self.began_s = 0.0
+        self.taken: list[tuple[float, dict[str, str]]] = []
+
+    def sample(self, reading: Reading) -> int:
+        port = counted(reading.layout, reading.line["values"])["rdma"][f"{DEVICE}/1"]
+        self.taken.append((FakeClock().monotonic() - self.began_s, port["counters"]))
+        return len(self.taken)
 
 
 class Kept:
