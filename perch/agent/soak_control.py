@@ -110,7 +110,7 @@ def resume(state: Path) -> Exit:
 
 
 def stop(out: str, state: Path) -> Exit:
-    """Ends the host's soak, or that in `out`; prints "stopped" where there was one.
+    """Ends the host's soak, or that in `out`; prints "stopped DIR" where there was one.
 
     Raises:
         AgentError: its end could not be written.
@@ -125,7 +125,7 @@ def stop(out: str, state: Path) -> Exit:
             systemctl("stop", UNIT.name)
         if load(state) is not None:
             soak_session.close(session)
-    print("stopped")
+    print(f"stopped {session.out}")
     return Exit.WALKED
 
 

@@ -94,7 +94,7 @@ END
   for word in systemd LimitMEMLOCK=infinity Restart=on-failure KillMode=mixed OOMPolicy=continue enabled "second: 3" "stranger: 3" "nowhere: 3"; do assert_line "$word"; done
   refute_output --partial orphan
   grep -q 'the unit perch-soak.service is active on alpha, and belongs to no soak of this state' stranger
-  assert_equal "$(tail -n 6 <<<"$output" | paste -sd,)" running,interrupted,4,stopped,stopped,inactive
+  assert_equal "$(tail -n 6 <<<"$output" | paste -sd,)" "running,interrupted,4,stopped $PWD/alpha,stopped $PWD/beta,inactive"
   assert_json alpha/flows.jsonl '.kind == "end" and .state == "stopped"'
   grep '"kind":"start"' alpha/flows.jsonl >starts
   assert_json starts '.supervisor == "systemd"'

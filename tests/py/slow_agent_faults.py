@@ -156,7 +156,7 @@ def test_a_soak_whose_controller_is_killed_goes_on_and_loses_nothing(
             os.kill(both.pid("alpha"), signal.SIGKILL)
     for host in both.names:
         was_claimed = (both.folder / f"{host}.state").exists()
-        assert both.soak("stop", host) == ("stopped\n" if was_claimed else "")
+        assert both.soak("stop", host) == (f"stopped {both.folder}/{host}\n" if was_claimed else "")
         assert both.told(host)["state"] == "none"
         if not was_claimed:
             assert not (both.folder / host / "flows.jsonl").exists()

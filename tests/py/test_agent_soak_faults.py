@@ -75,7 +75,7 @@ def test_what_is_stopped_is_ended_with_what_it_measured(soaks: Callable[..., Soa
     for pid in [*held, agents[1]]:
         os.kill(pid, signal.SIGSTOP)
     for host in both.names:
-        assert both.soak("stop", host) == "stopped\n"
+        assert both.soak("stop", host) == f"stopped {both.folder}/{host}\n"
         (end,) = both.lines(host, "end")
         assert (end["state"], end["flows_done"]) == ("stopped", 4)
         assert end["message"] == "stopped by the controller"

@@ -93,7 +93,7 @@ def test_a_stop_ends_all_with_what_was_measured(soaks: Callable[..., Soaks]) -> 
     assert flows[BW]["intervals"] >= 1 and flows[BW]["last"]["gbit_s"] > 0.01
     with ThreadPoolExecutor() as controller:
         stopped = list(controller.map(lambda host: both.soak("stop", host), both.names))
-    assert stopped == ["stopped\n"] * 2
+    assert stopped == [f"stopped {both.folder}/{host}\n" for host in both.names]
     assert both.left() == []
     (alpha,), (beta,) = both.lines("alpha", "end"), both.lines("beta", "end")
     assert (alpha["state"], alpha["message"]) == ("stopped", "stopped by the controller")
@@ -192,7 +192,7 @@ def test_what_is_ended_from_outside_is_not_over_and_can_be_closed(
     os.kill(both.pid("beta"), signal.SIGKILL)
     both.wait("beta")
     for host in both.names:
-        assert both.soak("stop", host) == "stopped\n"
+        assert both.soak("stop", host) == f"stopped {both.folder}/{host}\n"
         (end,) = both.lines(host, "end")
         assert (end["state"], end["flows_done"]) == ("stopped", 4)
         assert end["message"] == "stopped by the controller, after it had been interrupted"
@@ -219,7 +219,7 @@ def test_a_soak_whose_files_are_gone_can_be_ended(soaks: Callable[..., Soaks]) -
             assert not (both.folder / "other").exists()
         said = both.call("soak-status", "--out", "alpha").stdout
         assert "soak_stop.yml removes what is left" in said
-        assert both.soak("stop", "alpha") == "stopped\n"
+        assert both.soak("stop", "alpha") == f"stopped {both.folder}/alpha\n"
         assert both.left() == [] and not (both.folder / "alpha.state").exists()
     assert both.soak("stop", "alpha") == ""
 
