@@ -26,12 +26,16 @@ teardown() { common_teardown; }
   assert_json nics/eth1.ethtool '.now == {RX: 8192, TX: 1024} and .adaptive == {rx: "off", tx: "on"} and .["rx-usecs"] == "0" and .["rx-frames"] == "128"'
   assert_equal "$(<nics/0000:03:00.0.control)" 5936
   assert_equal "$(cat root/sys/class/net/eth1/device/link/{l1,l1_1,l1_2,l0s}_aspm root/sys/class/net/eth1/device/link/{l1_1_pcipm,l1_2_pcipm,clkpm} | xargs)" "0 0 0 0 0 0 1"
+  assert_equal "$(<nics/0000:00:01.0.acs)" 0011 # source validation and forwarding stay
+  assert_equal "$(sed 1d root/etc/perch/host_tune.d/pcie_acs)" "$(printf 'wait\t/sys/class/net/eth1\nrun\tsetpci\t-s\t0000:00:01.0\tECAP_ACS+6.w=0000:000c')"
+  assert_equal "$(value /etc/default/irqbalance)" $'# of the site\nIRQBALANCE_ARGS="--policyscript=/x --banmod=mlx5_core"'
+  assert_json nics/eth1.dcb '.buffer.prio_buffer[3] == 1 and .buffer.buffer_size[:3] == [65408, 196608, 0]'
   [ -d root/sys/module/nvidia_peermem ] || fail "nvidia_peermem was not loaded"
   assert_equal "$(sed 1d root/etc/perch/host_tune.d/peermem)" "$(printf 'run\tmodprobe\tnvidia-peermem')"
   # a substate before the state that it needs, so that a revert begins with the state
   assert_equal "$(sed 1d root/etc/perch/host_tune.d/pcie_aspm | head -n 5 | cut -f 2)" \
     "$(printf '/sys/class/net/eth1/device/link/%s\n' l1_2_pcipm l1_1_pcipm l1_2_aspm l1_1_aspm l1_aspm)"
-  assert_equal "$(value /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/rp_ai_rate)/$(value /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/np_cnp_dscp)" 10/48
+  assert_equal "$(value /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/rp_ai_rate)/$(value /sys/kernel/debug/mlx5/0000:03:00.0/cc_params/np_cnp_dscp)" 10/46
   assert_equal "$(sed 1d root/etc/perch/host_tune.d/rings)" "$(printf 'wait\t/sys/class/net/eth1\nrun\tethtool\t-G\teth1\trx\t8192')"
   assert_equal "$(value /sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos)" 106
   assert_json nics/eth1.dcb '.pfc.prio_pfc[3] and .app == [[26, 3]] and .ets.tc_bw == [40, 0, 0, 60, 0, 0, 0, 0]'
@@ -186,7 +190,7 @@ teardown() { common_teardown; }
   put /proc/71/comm tuned
   put /etc/sysctl.d/99-site.conf "vm.swappiness=30"
   call '{settings: {irq_affinity: "local", governor: "performance", sysctls: {"vm.swappiness": 10}}}'
-  trouble "systemctl disable --now irqbalance"
+  trouble "systemctl disable --now irqbalance, or set host_tune_irqbalance_ban"
   trouble "tuned runs"
   trouble "/etc/sysctl.d/99-site.conf sets vm.swappiness to 30 at boot"
   assert_equal "$(value /proc/irq/30/smp_affinity_list)/$(value /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor)" 0/schedutil

@@ -227,6 +227,70 @@ teardown() { common_teardown; }
   assert_equal "$(everything)" "$before"
 }
 
+@test "irqbalance that runs begins again with each card's driver banned, and with its own options after a revert" {
+  local before
+  put /proc/70/comm irqbalance
+  before=$(everything)
+  tune '{irqbalance_ban: true, irq_affinity: "local"}'
+  assert_equal "$(value /proc/irq/30/smp_affinity_list) $(<systemctl.calls)" "1 try-restart irqbalance.service"
+  tune '{irqbalance_ban: true, irq_affinity: "local"}'
+  assert_json answer.json '.changed == false'
+  revert
+  assert_equal "$(everything)" "$before"
+  assert_equal "$(wc -l <systemctl.calls)" 2
+  # without a line of its own, of a commented one, and without irqbalance
+  put /etc/default/irqbalance '#IRQBALANCE_ARGS="--x"'
+  tune '{irqbalance_ban: true}'
+  assert_equal "$(value /etc/default/irqbalance)" $'#IRQBALANCE_ARGS="--x"\nIRQBALANCE_ARGS="--banmod=mlx5_core"'
+  revert
+  mv root/etc/default/irqbalance root/etc/irqbalance
+  call '{settings: {irqbalance_ban: true}}'
+  trouble "irqbalance is not installed"
+}
+
+@test "CNP: OFED's files take DSCP and priority; the kernel's driver only the DSCP, and others neither" {
+  call '{settings: {cnp: {dscp: 46, priority: 6}}}'
+  trouble "changes another parameter with the priority of CNP"
+  revert
+  put /sys/class/net/eth1/ecn/roce_np/cnp_dscp 48
+  put /sys/class/net/eth1/ecn/roce_np/cnp_802p_prio 0
+  local before
+  before=$(everything)
+  tune '{cnp: {dscp: 46, priority: 6}}'
+  assert_equal "$(cat root/sys/class/net/eth1/ecn/roce_np/cnp_{dscp,802p_prio} | xargs)" "46 6"
+  revert
+  assert_equal "$(everything)" "$before"
+  rm -r root/sys/class/net/eth1/ecn root/sys/kernel/debug/mlx5
+  call '{settings: {cnp: {dscp: 46}}}'
+  trouble "has no file for the dscp of CNP"
+}
+
+@test "bridges without ACS are left alone, and a machine without setpci is named" {
+  rm nics/*.acs
+  tune '{pcie_acs: "disabled"}'
+  assert_json answer.json '.changed == false'
+  sed -i '3i echo "no such file" >&2; exit 1' bin/setpci
+  call '{settings: {pcie_acs: "disabled"}}'
+  trouble "setpci does not read ACS Control of 0000:00:01.0: no such file. To do: install pciutils"
+}
+
+@test "receive buffers through mlnx_qos, and a NIC whose buffers nobody tells" {
+  mlnx_nic
+  local before
+  before=$(everything)
+  tune '{buffers: {prio_buffer: {"3": 1}, buffer_size: {"0": 65536, "1": 196480}}}'
+  assert_json nics/eth1.mlnx '.buffer == [0, 0, 0, 1, 0, 0, 0, 0] and .sizes == [65536, 196480, 0, 0, 0, 0, 0, 0]'
+  tune '{buffers: {prio_buffer: {"3": 1}, buffer_size: {"0": 65536, "1": 196480}}}'
+  assert_json answer.json '.changed == false'
+  revert
+  assert_equal "$(everything)" "$before"
+  rm nics/eth1.mlnx
+  dcb_nic
+  jq 'del(.buffer)' nics/eth1.dcb >new && mv new nics/eth1.dcb
+  call '{settings: {buffers: {prio_buffer: {"3": 1}}}}'
+  trouble "dcb buffer show dev eth1: Attribute not found"
+}
+
 @test "nvidia_peermem that was there stays after a revert; one that cannot be loaded is named" {
   mkdir root/sys/module/nvidia_peermem
   tune '{peermem: true}'
@@ -255,7 +319,7 @@ teardown() { common_teardown; }
   trouble "choose from: np_cnp_dscp, rp_ai_rate"
   call '{settings: {dcqcn: {np_cnp_prio: 1}}}'
   trouble "a change of np_cnp_prio changes another parameter, too"
-  rm -r root/sys/devices/pci0/0000:03:00.0/link
+  rm -r root/sys/devices/pci0/0000:00:01.0/0000:03:00.0/link
   call '{settings: {pcie_aspm: "disabled"}}'
   trouble "the kernel controls no power saving of the PCIe link of eth1"
 }

@@ -97,10 +97,11 @@ WANTED='{"host_tune_mtu": 9000, "host_tune_sysctls": {"vm.swappiness": 10}}'
     "host_tune_dscp_priority": {"64": 3}, "host_tune_ets": {"tc_tsa": {"0": "fast"}}, "host_tune_hugepages_2m": -1, "host_tune_memlock": "much",
     "host_tune_irq_affinity": "all", "host_tune_sysctls": {"vm.x; rm": 1}, "host_tune_governor": "a b", "host_tune_idle_latency_us": 1000001,
     "host_tune_hugepages_1g": {"a": 1}, "host_tune_ecn_priorities": [9], "host_tune_governor_provider": "tuned",
-    "host_tune_dcqcn": {"rp_ai_rate": "fast"}, "host_tune_rings": {"rx": 0}, "host_tune_coalescing": {"rx-usecs": "fast"}}'
+    "host_tune_dcqcn": {"rp_ai_rate": "fast"}, "host_tune_rings": {"rx": 0}, "host_tune_coalescing": {"rx-usecs": "fast"},
+    "host_tune_buffers": {"buffer_size": {"8": 1}}, "host_tune_cnp": {"dscp": 64}, "host_tune_irqbalance_ban": false}'
   local name
   for name in mtu roce_tos pfc_priorities dscp_priority ets hugepages_2m memlock irq_affinity sysctls governor idle_latency_us hugepages_1g ecn_priorities \
-    rings coalescing dcqcn; do
+    rings coalescing dcqcn buffers cnp irqbalance_ban; do
     assert_output --partial "host_tune_$name is "
   done
   [ "$(grep -c 'host_tune_mtu is ' <<<"$output")" -eq 1 ] || fail "not once: $output"

@@ -10,9 +10,9 @@ tune_setup() {
 
 put() { mkdir -p "$(dirname "root$1")" && printf '%s\n' "$2" >"root$1"; }
 
-# One NUMA node with two processors; eth1 with a PCI function and two interrupts below mlx5_0; eth0, which is management
+# One NUMA node with two processors; eth1 with a PCI function below a bridge and two interrupts below mlx5_0; eth0, which is management
 make_host() {
-  local cpu=/sys/devices/system/cpu net=/sys/class/net pci=/sys/devices/pci0/0000:03:00.0 size irq
+  local cpu=/sys/devices/system/cpu net=/sys/class/net pci=/sys/devices/pci0/0000:00:01.0/0000:03:00.0 size irq
   mkdir -p nics root/etc/security root/var/lib root/etc/systemd/system/multi-user.target.wants root/sys/class/net root/sys/class/infiniband
   put $cpu/online 0-1
   for irq in 0 1; do
@@ -61,6 +61,11 @@ esac
 SH
   jq -n '{most: {RX: 8192, TX: 8192}, now: {RX: 1024, TX: 1024}, adaptive: {rx: "on", tx: "on"}, "rx-usecs": "8", "rx-frames": "128"}' >nics/eth1.ethtool
   echo 2936 >nics/0000:03:00.0.control
+  echo 0015 >nics/0000:00:01.0.acs
+  mkdir -p root/sys/bus/pci/drivers/mlx5_core
+  ln -s "$PWD/root/sys/bus/pci/drivers/mlx5_core" root$pci/driver
+  put /etc/default/irqbalance "$(printf '# of the site\nIRQBALANCE_ARGS="--policyscript=/x"')"
+  printf '#!/bin/sh\necho "$*" >>"%s/systemctl.calls"\n' "$PWD" >bin/systemctl
   cat >bin/rmmod <<SH
 #!/bin/sh
 [ "\$*" = nvidia_peermem ] && rmdir "$PWD/root/sys/module/nvidia_peermem"
@@ -79,12 +84,13 @@ SH
 # a NIC with DCB whose host owns DCBX, as the lab's answers
 dcb_nic() {
   jq -n '{dcbx: {host: true, ieee: true}, app: [], pfc: {pfc_cap: 8, macsec_bypass: false, delay: 0, prio_pfc: [range(8) | false]},
-    ets: {willing: false, ets_cap: 8, cbs: false, tc_bw: [range(8) | 0], tc_tsa: [range(8) | "strict"], prio_tc: [range(8)]}}' >nics/eth1.dcb
+    ets: {willing: false, ets_cap: 8, cbs: false, tc_bw: [range(8) | 0], tc_tsa: [range(8) | "strict"], prio_tc: [range(8)]},
+    buffer: {prio_buffer: [range(8) | 0], buffer_size: [262016, 0, 0, 0, 0, 0, 0, 0], total_size: 262016}}' >nics/eth1.dcb
 }
 
 mlnx_nic() {
   jq -n '{mode: "OS controlled", trust: "pcp", pfc: [range(8) | 0], tsa: [range(8) | "vendor"], bw: [range(8) | 0], prio_tc: [1, 0, 2, 3, 4, 5, 6, 7],
-    dscp: ([range(64) | {key: tostring, value: (. / 8 | floor)}] | from_entries)}' >nics/eth1.mlnx
+    buffer: [range(8) | 0], sizes: [262016, 0, 0, 0, 0, 0, 0, 0], dscp: ([range(64) | {key: tostring, value: (. / 8 | floor)}] | from_entries)}' >nics/eth1.mlnx
 }
 
 # call OPTIONS: the module with these (a jq expression); its answer is in answer.json. WITHIN: a program that runs it
@@ -106,5 +112,6 @@ everything() { (cd root && find . -printf '%p %m %u %l\n' | sort && find . -type
 # all that can be set there; the count is the node's, as no kernel spreads it here
 ALL='{hugepages_2m: {"0": 16}, hugepages_1g: {"0": 1}, governor: "performance", idle_latency_us: 2, memlock: "unlimited", transparent_hugepages: "never",
   sysctls: {"vm.swappiness": 10, "net.ipv4.tcp_rmem": "4096 87380 9000000"}, mtu: 9000, irq_affinity: "local", rings: {rx: 8192},
-  coalescing: {"adaptive-rx": false, "rx-usecs": 0}, pcie_read_request: 4096, pcie_aspm: "disabled", dcqcn: {rp_ai_rate: 10}, peermem: true, pfc_priorities: [3],
+  coalescing: {"adaptive-rx": false, "rx-usecs": 0}, pcie_read_request: 4096, pcie_aspm: "disabled", pcie_acs: "disabled", irqbalance_ban: true, cnp: {dscp: 46},
+  buffers: {prio_buffer: {"3": 1}, buffer_size: {"0": 65500, "1": 196608}}, dcqcn: {rp_ai_rate: 10}, peermem: true, pfc_priorities: [3],
   ets: {tc_tsa: {"0": "ets", "3": "ets"}, tc_bw: {"0": 40, "3": 60}}, dscp_priority: {"26": 3}, dscp_trust: "dscp", roce_tos: 106}'

@@ -13,12 +13,14 @@ from typing import Iterator
 
 from .base import System, Trouble
 from .network import NET
-from .qos import change
+from .qos import PRIORITIES, change
 from .values import Text, Value
 
 RINGS = ("rx", "tx")
 #: Bits 14 to 12 of Device Control: 128 bytes x 2^n.
 READ_REQUEST_MASK, READ_REQUEST_SHIFT, READ_REQUEST_LEAST = 0x7000, 12, 128
+#: Bits 2 and 3 of ACS Control: requests and completions go up to the root (the same, 7.7.8.3).
+REDIRECTS = 0x000C
 #: The parts of active state power management, each before that which it needs, so that a revert,
 #: which begins with the last, finds it on (Linux, Documentation/ABI/testing/sysfs-bus-pci, link/).
 ASPM = ("l1_2_pcipm", "l1_1_pcipm", "l1_2_aspm", "l1_1_aspm", "l1_aspm", "l0s_aspm")
@@ -38,7 +40,8 @@ def _asked(system: System, netdev: str, letter: str) -> str:
     return out
 
 
-def _function(system: System, netdev: str, variable: str) -> str:
+def _functions(system: System, netdev: str, variable: str) -> list[str]:
+    """The PCI functions from the root to the interface's own."""
     path = os.path.realpath(system.path(f"{NET}/{netdev}/device"))
     found = re.findall(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", path)
     if not found:
@@ -46,7 +49,11 @@ def _function(system: System, netdev: str, variable: str) -> str:
             f"{netdev} is on no PCI function",
             f"leave {variable} at null here; software devices have none",
         )
-    return found[-1]
+    return found
+
+
+def _function(system: System, netdev: str, variable: str) -> str:
+    return _functions(system, netdev, variable)[-1]
 
 
 class _Ethtool(Value):
@@ -141,6 +148,41 @@ class ReadRequest(Value):
         return [["wait", f"{NET}/{self.netdev}"], ["run", *self._words(value)]]
 
 
+class Acs(Value):
+    """Whether a bridge sends traffic between two devices up to the root: the bits, as setpci has
+    them. None: it has no such register.
+    """
+
+    kind = "acs"
+    fields = ("function", "netdev")
+
+    def key(self) -> str:
+        return f"acs {self.function}"
+
+    def title(self) -> str:
+        return f"PCIe ACS redirects of {self.function}, above {self.netdev}"
+
+    def _words(self, value) -> list[str]:
+        return ["setpci", "-s", self.function, f"ECAP_ACS+6.w={value}:{REDIRECTS:04x}"]
+
+    def read(self) -> str | None:
+        code, out, err = self.system.command("setpci", "-s", self.function, "ECAP_ACS+6.w")
+        if code == 0 and re.fullmatch(r"[0-9a-f]{4}", out.strip()):
+            return f"{int(out, 16) & REDIRECTS:04x}"
+        if "apability" in err and "not found" in err:
+            return None
+        raise Trouble(
+            f"setpci does not read ACS Control of {self.function}: {err or out.strip()}",
+            "install pciutils",
+        )
+
+    def write(self, value) -> None:
+        change(self.system, self._words(value))
+
+    def boot(self, value) -> list[list[str]]:
+        return [["wait", f"{NET}/{self.netdev}"], ["run", *self._words(value)]]
+
+
 # ---- what the variables mean ---------------------------------------------------------------------
 
 
@@ -191,6 +233,51 @@ def aspm(system: System, netdev: str, value) -> Wishes:
         )
     for name in found:
         yield Text(system, path=f"{link}/{name}", netdev=netdev), "0"
+
+
+def acs(system: System, netdev: str, value) -> Wishes:
+    """Of each bridge above the card that has ACS."""
+    for function in _functions(system, netdev, "host_tune_pcie_acs")[:-1]:
+        bridge = Acs(system, function=function, netdev=netdev)
+        if bridge.read() is not None:
+            yield bridge, "0000"
+
+
+def ecn(system: System, netdev: str, value) -> Wishes:
+    base = f"{NET}/{netdev}/ecn"
+    if not system.exists(f"{base}/roce_np/enable"):
+        raise Trouble(
+            f"{netdev} has no switches for ECN ({base} does not exist)",
+            "they come with NVIDIA's OFED driver; "
+            "elsewhere use the vendor's tool and leave host_tune_ecn_priorities at null",
+        )
+    # the notification point answers marked packets, the reaction point slows down
+    for part in ("roce_np", "roce_rp"):
+        for priority in PRIORITIES:
+            yield (
+                Text(system, path=f"{base}/{part}/enable/{priority}", netdev=netdev),
+                str(int(str(priority) in map(str, value))),
+            )
+
+
+def cnp(system: System, netdev: str, value: dict) -> Wishes:
+    """NVIDIA's: the files of its OFED driver, else of the kernel's, where priority is paired."""
+    ofed = f"{NET}/{netdev}/ecn/roce_np"
+    has_ofed = system.exists(f"{ofed}/cnp_dscp")
+    folder = ofed if has_ofed else CC_PARAMS.format(_function(system, netdev, "host_tune_cnp"))
+    for name, number in value.items():
+        if name == "priority" and not has_ofed:
+            raise Trouble(
+                f"the driver of {netdev} changes another parameter with the priority of CNP",
+                "name dscp alone in host_tune_cnp, and map it with host_tune_dscp_priority",
+            )
+        file = {"priority": "cnp_802p_prio", "dscp": "cnp_dscp" if has_ofed else "np_cnp_dscp"}
+        if not system.exists(f"{folder}/{file[name]}"):
+            raise Trouble(
+                f"{netdev} has no file for the {name} of CNP ({folder})",
+                "use the vendor's tool, such as bnxt_setupcc.sh; leave host_tune_cnp at null here",
+            )
+        yield Text(system, path=f"{folder}/{file[name]}", netdev=netdev), str(int(number))
 
 
 def dcqcn(system: System, netdev: str, value: dict) -> Wishes:

@@ -17,6 +17,9 @@ from .network import running
 from .values import Value
 
 PRIORITIES = range(8)  # IEEE 802.1Q
+# a driver rounds a buffer down to whole cells, of 128 bytes or a little more (Linux,
+# drivers/net/ethernet/mellanox/mlx5/core/en/port_buffer.c, port_buff_cell_sz)
+CELL = 256
 NO_DCB = (
     "choose a NIC with DCB; for NVIDIA's older drivers install mlnx_qos; "
     "or leave the variable at null here"
@@ -231,6 +234,54 @@ class Ets(_Priorities):
             f"{name.replace('_', '-')} "
             f"{' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}"
             for name in ("prio_tc", "tc_tsa", "tc_bw")
+        )
+
+
+class Buffers(_Priorities):
+    """Buffer of each priority, and bytes of each buffer; the words are dcb-buffer(8)'s."""
+
+    kind, what = "buffers", "receive buffers"
+
+    def read(self) -> dict:
+        if self.provider == "dcb":
+            answer = dcb(self.system, "buffer", "show", "dev", self.netdev)
+            found = {name: answer.get(name) for name in ("prio_buffer", "buffer_size")}
+        else:
+            found = self._of_text(mlnx_qos(self.system, self.netdev))
+        if any(not isinstance(row, list) or len(row) != len(PRIORITIES) for row in found.values()):
+            raise Trouble(f"{self.provider} does not tell the buffers of {self.netdev}", NO_DCB)
+        return found
+
+    @staticmethod
+    def _of_text(text: str) -> dict:
+        """'Receive buffer size (bytes): 130944,0,...,max_buffer_size=262016', '  buffer  0 0 1'"""
+        sizes = re.search(r"^Receive buffer size \(bytes\): ([0-9,]+)", text, re.MULTILINE)
+        row = re.search(r"^\s+buffer((?:\s+[0-7]){8})\s*$", text, re.MULTILINE)
+        return {
+            "prio_buffer": [int(one) for one in row[1].split()] if row else None,
+            "buffer_size": [int(n) for n in sizes[1].strip(",").split(",")][:8] if sizes else None,
+        }
+
+    def agrees(self, found, wanted) -> bool:
+        pairs = zip(found["buffer_size"], wanted["buffer_size"])
+        return found["prio_buffer"] == wanted["prio_buffer"] and all(
+            0 <= asked - given < CELL for given, asked in pairs
+        )
+
+    def commands(self, value, found=None) -> list[list[str]]:
+        rows = [value["prio_buffer"], value["buffer_size"]]
+        if self.provider == "dcb":
+            maps = [[f"{index}:{item}" for index, item in enumerate(row)] for row in rows]
+            words = ["prio-buffer", *maps[0], "buffer-size", *maps[1]]
+            return [["dcb", "buffer", "set", "dev", self.netdev, *words]]
+        lists = [",".join(map(str, row)) for row in rows]
+        words = ["--prio2buffer", lists[0], "--buffer_size", lists[1]]
+        return [["mlnx_qos", "-i", self.netdev, *words]]
+
+    def show(self, value) -> str:
+        return "; ".join(
+            f"{name} {' '.join(f'{i}:{item}' for i, item in enumerate(value[name]))}"
+            for name in ("prio_buffer", "buffer_size")
         )
 
 

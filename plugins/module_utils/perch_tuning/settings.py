@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Iterator
 
-from . import network, nic, qos
+from . import irqbalance, network, nic, qos
 from .base import System, Trouble
 from .peermem import LOADED, Peermem
 from .roce import CmTos, TrafficClass
@@ -310,10 +310,10 @@ def mtu(context: Context, value) -> Iterator[Wish | Trouble]:
 
 def irq_affinity(context: Context, value) -> Iterator[Wish | Trouble]:
     system = context.system
-    if network.running(system, "irqbalance"):
+    if network.running(system, "irqbalance") and not context.asked.get("irqbalance_ban"):
         yield Trouble(
             "irqbalance runs and would move the interrupts again, so no interrupt was moved",
-            "systemctl disable --now irqbalance",
+            "systemctl disable --now irqbalance, or set host_tune_irqbalance_ban",
         )
         return
 
@@ -399,6 +399,17 @@ def _ets(context: Context, provider: str, netdev: str, value: dict) -> Wish:
     return qos.Ets(context.system, provider=provider, netdev=netdev), merged
 
 
+def _buffers(context: Context, provider: str, netdev: str, value: dict) -> Wish:
+    def merged(found: dict) -> dict:
+        rows = {name: list(row) for name, row in found.items()}
+        for name, part in value.items():
+            for index, item in (part or {}).items():
+                rows[name][int(index)] = int(item)
+        return rows
+
+    return qos.Buffers(context.system, provider=provider, netdev=netdev), merged
+
+
 def _dscp(context: Context, provider: str, netdev: str, value: dict) -> Wish:
     asked = sorted([int(dscp), int(priority)] for dscp, priority in value.items())
 
@@ -448,24 +459,10 @@ def roce_tos(context: Context, value) -> Iterator[Wish | Trouble]:
     yield from _each(context.devices(), wishes)
 
 
-def ecn_priorities(context: Context, value) -> Iterator[Wish | Trouble]:
-    def wishes(netdev: str) -> Iterator[Wish]:
-        base = f"{network.NET}/{netdev}/ecn"
-        if not context.system.exists(f"{base}/roce_np/enable"):
-            raise Trouble(
-                f"{netdev} has no switches for ECN ({base} does not exist)",
-                "they come with NVIDIA's OFED driver; "
-                "elsewhere use the vendor's tool and leave host_tune_ecn_priorities at null",
-            )
-        # the notification point answers marked packets, the reaction point slows down
-        for part in ("roce_np", "roce_rp"):
-            for priority in qos.PRIORITIES:
-                yield (
-                    Text(context.system, path=f"{base}/{part}/enable/{priority}", netdev=netdev),
-                    str(int(str(priority) in map(str, value))),
-                )
-
-    yield from _each(context.netdevs(), wishes)
+def irqbalance_ban(context: Context, value) -> Iterator[Wish | Trouble]:
+    found = list(context.netdevs())
+    yield from (one for one in found if isinstance(one, Trouble))
+    yield from irqbalance.wishes(context.system, [one for one in found if isinstance(one, str)])
 
 
 def peermem(context: Context, value) -> Iterator[Wish | Trouble]:
@@ -482,17 +479,21 @@ SETTINGS: dict[str, Callable[[Context, object], Iterator[Wish | Trouble]]] = {
     "memlock": memlock,
     "sysctls": sysctls,
     "mtu": mtu,
+    "irqbalance_ban": irqbalance_ban,
     "irq_affinity": irq_affinity,
     "rings": _of_each(nic.rings),
     "coalescing": _of_each(nic.coalescing),
     "pcie_read_request": _of_each(nic.read_request),
     "pcie_aspm": _of_each(nic.aspm),
+    "pcie_acs": _of_each(nic.acs),
     "pfc_priorities": _priorities(_pfc),
     "ets": _priorities(_ets),
+    "buffers": _priorities(_buffers),
     "dscp_priority": _priorities(_dscp),
     "dscp_trust": _priorities(_trust),
     "roce_tos": roce_tos,
-    "ecn_priorities": ecn_priorities,
+    "ecn_priorities": _of_each(nic.ecn),
+    "cnp": _of_each(nic.cnp),
     "dcqcn": _of_each(nic.dcqcn),
     "peermem": peermem,
 }

@@ -215,7 +215,7 @@ def irqbalance($raw; $wanted):
                 else "does not run" end),
         wanted: (if $wanted == null then null | m::wanted_or_alike elif $wanted then "it runs" else "it does not run, or leaves the drivers of RDMA devices alone" end),
         why: "irqbalance moves the NIC's interrupts to other CPUs while a test runs",
-        remedy: "Run systemctl disable --now irqbalance, or set its option --banmod for each driver of an RDMA device",
+        remedy: "Run systemctl disable --now irqbalance, or set host_tune_irqbalance_ban (its option --banmod)",
         source: "irqbalance(1)" });
 
 def tuned($raw):

@@ -89,7 +89,7 @@ def acs($raw; $host; $gpus; $nic):
                 elif $blind then "the configuration space of a bridge needs root (ansible_become: true)"
                 else "none on the way to \($near.gpu)" end),
         why: "ACS sends traffic to GPU memory through the root complex, at a fraction of the rate",
-        remedy: "Switch ACS off in the BIOS, or boot with pci=config_acs= of these bridges (Linux 6.11)",
+        remedy: "Set host_tune_pcie_acs: disabled, switch ACS off in the BIOS, or boot with pci=config_acs= (Linux 6.11)",
         source: "NVIDIA, GPUDirect RDMA, PCIe ACS; PCI Express Base Specification, Access Control Services" });
 
 # Where a host has GPUs, how near each NIC has one: NVIDIA's words of `nvidia-smi topo -m`.

@@ -132,7 +132,7 @@ def acs($raw; $own; $d):
   | setting($own; "pcie-acs"; $d;
       { wanted: null, why: "ACS sends traffic to GPU memory through the root complex, which is slower",
         source: "PCI Express Base Specification, Access Control Services",
-        remedy: "For peer-to-peer traffic: switch ACS off in the BIOS, or boot with pci=config_acs (Linux 6.11)" };
+        remedy: "For peer-to-peer traffic: set host_tune_pcie_acs: disabled, or switch ACS off in the BIOS" };
       if $above == [] then r::not_applicable("no bridge is above \($d.chain[0])")
       elif any($above[]; .readable | not) then r::unknown("the configuration space of a bridge needs root")
       else r::result("info"; if $on == [] then "no redirect above" else "redirects at \($on | join(", "))" end; $on != [] | on_off) end);

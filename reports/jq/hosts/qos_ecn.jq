@@ -91,7 +91,7 @@ def notifications($raw; $device; $at; $s; $lossless):
       wanted: (if $lossless == [] then null
                else "a priority without PFC, preferably strict (usually DSCP 48, priority 6 or 7)" end),
       why: "on a paused priority, a notification comes too late to slow its sender",
-      remedy: "run echo 48 >/sys/class/net/\($s.net)/ecn/roce_np/cnp_dscp (OFED), or bnxt_setupcc.sh -c and -p",
+      remedy: "set host_tune_cnp; by hand: echo 48 >/sys/class/net/\($s.net)/ecn/roce_np/cnp_dscp (OFED), or bnxt_setupcc.sh -c and -p",
       source: "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015; bnxt_setupcc.sh" };
 
 def counters($raw; $device):

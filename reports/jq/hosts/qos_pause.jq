@@ -130,6 +130,6 @@ def buffers($raw; $net; $s; $lossless):
       value: (if $rows == null then null else "\($of | d::row); \($size | d::row)" end),
       wanted: (if $rows == [] then null else "a separate buffer of at least \($least // 1) bytes for each lossless priority" end),
       why: "packets that arrive after a pause are lost if the buffer is too small or shared",
-      remedy: ("dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, "
+      remedy: ("set host_tune_buffers; by hand: dcb buffer set dev \($net) prio-buffer PRIORITY:BUFFER buffer-size BUFFER:BYTES, "
                + "or mlnx_qos -i \($net) --prio2buffer --buffer_size --cable_len"),
       source: "dcb-buffer(8); mlnx_qos --help; Linux, mlx5/core/en/port_buffer.c" };
