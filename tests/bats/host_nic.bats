@@ -363,8 +363,8 @@ PY
   # what no file of a card says
   assert_json found.json '.files["/sys/module/irdma/parameters/dcqcn_T"] == "500" and ([.commands["devlink-health", "devlink-info", "devlink-param"].argv[2:] | join(" ")]
     == ["health show", "dev info", "dev param show"])'
-  jq -L "$TOP/reports/jq" 'import "hosts/nic" as n;
-    [n::findings({name: "here", fabric: "roce", scope: "hardware", devices: [{name: "mlx5_0"}], wanted: {}})]' found.json >judged.json
+  jq -f "$(rules 'import "hosts/nic" as n;
+    [n::findings({name: "here", fabric: "roce", scope: "hardware", devices: [{name: "mlx5_0"}], wanted: {}})]')" found.json >judged.json
   assert_json judged.json '[.[] | select(.id == "nic-interface-errors").status] == ["unknown"]'
 }
 

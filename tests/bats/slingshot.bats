@@ -56,12 +56,14 @@ node() {
   assert_json found.json '.schema == "perch.host_check/1" and .files["/sys/class/cxi/cxi0/device/port/link"] == "up"
     and .links["/sys/class/cxi/cxi0/device/net"] == "hsn0" and .commands["services cxi0"].exit == null
     and .commands["kernel-log"].argv[0:2] == ["journalctl", "--dmesg"]'
-  jq -L "$TOP/reports/jq" 'import "hosts/slingshot" as h; [h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})] | map({(.id): .status}) | add' found.json >judged.json
+  local found
+  found=$(rules 'import "hosts/slingshot" as h; [h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})]')
+  jq -f "$found" found.json | jq 'map({(.id): .status}) | add' >judged.json
   assert_json judged.json '."slingshot-device" == "ok" and ."slingshot-link-speed" == "ok" and ."slingshot-pfc" == "ok" and ."slingshot-service" == "unknown"
     and ."slingshot-link-flaps" == "ok"'
   [ -e /sys/class/cxi ] || {
     "$TOP/roles/host_check/files/host-check" cxi0 >none.json
-    jq -L "$TOP/reports/jq" 'import "hosts/slingshot" as h; [h::findings({fabric: "slingshot", devices: [{name: "cxi0"}]})]' none.json >judged.json
+    jq -f "$found" none.json >judged.json
     assert_json judged.json 'map([.status, .found]) == [["not_applicable", "no Slingshot device"]]'
   }
 }
