@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from perch.checks import RunView, design, plural
 from perch.checks.limit_values import first_flows, speaks_of
 from perch.model import limit_files
-from perch.model.limits import Limit, LimitBound, Limits
-from perch.model.verdict import Check
+from perch.model.limits import Limit, LimitBound, Limits, fits
+from perch.model.verdict import LOOSENED, Check
 
 #: So many differences are named.
 NAMED = 3
@@ -94,6 +97,80 @@ def _is_named(limits: Limits, planned: str, *, is_shipped: bool) -> bool:
     return name in (limits.name, *(Path(file).stem for file in limits.files[:1]))
 
 
+def _takes_all(wanted: Any, own: Any) -> bool:
+    """Whether a facet of a scope takes every value that the other one takes."""
+    if isinstance(own, list):
+        return all(fits(wanted, one) for one in own)
+    if not isinstance(own, Mapping):
+        return fits(wanted, own)
+    return isinstance(wanted, Mapping) and _is_as_strict(
+        LimitBound(own.get("min"), own.get("max")), LimitBound(wanted.get("min"), wanted.get("max"))
+    )
+
+
+def _asks_as_much(limit: Limit, own: Limit) -> bool:
+    """Whether a limit of the run is required wherever the set's is, and is as strict."""
+    return (
+        limit.is_required
+        and limit.removed is None
+        and (limit.metric, limit.unit) == (own.metric, own.unit)
+        and all(
+            key in own.scope and _takes_all(wanted, own.scope[key])
+            for key, wanted in limit.scope.items()
+        )
+        and _is_as_strict(limit.bound, own.bound)
+    )
+
+
+def _of_the_set(limit: Limit, shipped: Mapping[str, Limit]) -> Limit:
+    """The set's limit that a site's stands for, as far as it is known."""
+    was = limit.replaces
+    if limit.id in shipped:
+        return shipped[limit.id]
+    if was is None:
+        return limit
+    return msgspec.structs.replace(limit, severity=was.severity, bound=was.bound)
+
+
+def _weaker(limit: Limit, own: Limit) -> str:
+    """How a site's limit asks less than the set's."""
+    if limit.removed is not None:
+        return f"{own.id} is removed"
+    return _loosened(limit, own) or f"{own.id} is weaker"
+
+
+def _loosened_by_site(run: RunView, shipped: tuple[Limit, ...]) -> str:
+    """What a site's own file asks less in this run than the set; empty where nothing.
+
+    Another limit may ask as much in place of one that is removed.
+    """
+    limits = run.limits.limits
+    known = {own.id: own for own in shipped}
+    changed = [one for one in limits if one.removed is not None or one.replaces is not None]
+    owns = (_of_the_set(one, known) for one in changed)
+    required = tuple(
+        own
+        for own in owns
+        if own.is_required and not any(_asks_as_much(one, own) for one in limits)
+    )
+    if not required:
+        return ""
+    by_id = {one.id: one for one in changed}
+    less = [(by_id[own.id], own) for own in _applying(run, required)]
+    removed = sum(limit.removed is not None for limit, _ in less)
+    counts = ((removed, "removed"), (len(less) - removed, "weakened"))
+    said = [(n, word) for n, word in counts if n]
+    if not said:
+        return ""
+    (first, word), *rest = said
+    counted = ", ".join(
+        [f"{plural(first, 'required limit')} {word}", *(f"{n} {word}" for n, word in rest)]
+    )
+    named = "; ".join(_weaker(*one) for one in less[:NAMED])
+    more = f" and {len(less) - NAMED} more" if len(less) > NAMED else ""
+    return f"loosened by the site: {counted}; {named}{more}"
+
+
 def _of_site(limits: Limits) -> str:
     """What a site's own file has changed in the set."""
     replaced = sum(limit.replaces is not None for limit in limits.limits)
@@ -119,6 +196,7 @@ def of_set(run: RunView) -> Iterator[Check]:
         applying = _applying(run, shipped)
         required = differences(limits, tuple(one for one in applying if one.is_required))
         unlike = required or differences(limits, applying)
+    loosened = "" if required else _loosened_by_site(run, shipped or ())
     finding = Check(
         id="limits/set",
         title=TITLE,
@@ -131,6 +209,12 @@ def of_set(run: RunView) -> Iterator[Check]:
     )
     if not _is_named(limits, planned, is_shipped=shipped is not None):
         finding.measured = f"the plan names the set '{planned}', its limits are of '{limits.name}'"
+    elif loosened:
+        finding.status, finding.fault = "advisory", LOOSENED
+        finding.remedy = (
+            "read the site's reasons in inputs/limits.json, or plan without these changes"
+        )
+        finding.measured = f"{loosened}; set '{planned}'{_of_site(limits)}; {digest}"
     elif unlike:
         finding.status = "inconclusive" if required else "advisory"
         more = f" and {len(unlike) - NAMED} more" if len(unlike) > NAMED else ""

@@ -47,6 +47,16 @@ class Check(msgspec.Struct, kw_only=True):
         return self.title if self.fault is msgspec.UNSET else self.fault
 
 
+#: The fault of `limits/set` where a site's own file asks less than the set.
+LOOSENED = "The site loosened required limits of the set"
+
+
+def loosened(checks: Iterable[Check]) -> str:
+    """`loosened by the site: 3 required limits removed, 1 weakened`; empty where none is."""
+    found = (one for one in checks if one.id == "limits/set" and one.fault == LOOSENED)
+    return next((str(one.measured).partition(";")[0] for one in found), "")
+
+
 class HasStatus(Protocol):
     """A check, or what was read of one."""
 

@@ -39,7 +39,7 @@ from perch.model.imported import Documents
 from perch.model.limits import Limits
 from perch.model.plan import Plan, Round
 from perch.model.text import clean, names
-from perch.model.verdict import Check, Coverage, Verdict
+from perch.model.verdict import Check, Coverage, Verdict, loosened
 from perch.soak import judge as soak
 from perch.soak.told import Soak
 
@@ -406,6 +406,9 @@ def line(verdict: Verdict) -> str:
         titles = list(dict.fromkeys(found))
         if titles:
             said += f"; {word}: {names(titles, NAMED)}"
+    less = loosened(verdict.checks)
+    if less:
+        said += f"; limits {less}"
     return clean(said)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from perch.model.plan import by_reason
-from perch.model.verdict import Missing
+from perch.model.verdict import Missing, loosened
 from perch.views import (
     anomalies,
     charts,
@@ -83,7 +83,7 @@ def _first_lines(run: Run, found: Measured, ranked: list[flows.Ranked]) -> Docum
         "title": f"Fabric report: {words.cell(run.plan.suite)}",
         "verdict_line": first_screen.verdict_line(run.verdict),
         "scope_line": results.scope_line(run.verdict, found.tests),
-        "what_line": first_screen.what_line(run.plan),
+        "what_line": first_screen.what_line(run.plan, loosened(run.verdict.checks)),
         "coverage_line": first_screen.coverage_line(run.verdict),
         "excluded_line": first_screen.excluded_line(run.plan),
         "glance": glance.lines(run.verdict, run.plan.pairs, found.tests, ranked),

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from perch.model.verdict import Check, Verdict
+from perch.model.verdict import Check, Verdict, loosened
 from perch.views import words
 from perch.views.plan import PlanDigest
 from perch.views.ranks import grouped
@@ -45,7 +45,9 @@ def _reason(verdict: Verdict) -> str:
         for status in ("fail", "inconclusive")
     )
     if verdict.verdict == "PASS":
-        return "every planned record was measured, and no required limit was missed."
+        less = loosened(verdict.checks)
+        limits = f"; **limits {less}**" if less else ""
+        return f"every planned record was measured, and no required limit was missed{limits}."
     if verdict.verdict == "FAIL":
         return f"{failed} failed."
     missing, planned = len(verdict.coverage.missing), verdict.coverage.planned
@@ -72,16 +74,18 @@ def verdict_line(verdict: Verdict) -> str:
     return f"{_SIGNS.get(word, _SIGNS['INCONCLUSIVE'])} **{word}**: {_reason(verdict)}"
 
 
-def what_line(plan: PlanDigest) -> str:
+def what_line(plan: PlanDigest, less: str) -> str:
+    """What was run. `less`: what the site loosened in its limits."""
     hosts = words.cell(words.some(plan.hosts, 8))
     flows = f"{words.whole(plan.flows)} {words.term('flow' if plan.flows == 1 else 'flows')}"
     if plan.retries:
         flows += f" and {words.plural(plan.retries, 'repeat')}"
     counts = [words.plural(len(plan.hosts), "host"), words.plural(plan.pairs, "pair"), flows]
     planned = f", planned {words.cell(plan.created)}" if plan.created else ""
+    limits = f"*{words.cell(plan.limits)}*" + (f", {less}" if less else "")
     return (
         f"Suite *{words.cell(plan.suite)}*, run {words.code(plan.run)}{planned}: {hosts} "
-        f"({', '.join(counts)}), limits *{words.cell(plan.limits)}*."
+        f"({', '.join(counts)}), limits {limits}."
     )
 
 

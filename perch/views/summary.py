@@ -9,6 +9,7 @@ from perch import terminal
 from perch.errors import ExitCode
 from perch.model.folder import existing
 from perch.model.text import clean
+from perch.model.verdict import loosened
 from perch.views.inputs import Run
 from perch.views.table import Table
 
@@ -55,6 +56,9 @@ def parts(run: Run) -> Iterator[str | list[list[str]]]:
         yield unmarked(soak.headline(run.soak))
         yield unmarked(soak.anomaly_line(run.soak))
     yield unmarked(first_screen.coverage_line(run.verdict))
+    less = loosened(run.verdict.checks)
+    if less:
+        yield f"Limits: {run.plan.limits}, {less}"
     excluded = first_screen.excluded_line(run.plan)
     if excluded:
         yield unmarked(excluded)

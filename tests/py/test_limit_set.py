@@ -14,6 +14,8 @@ from perch.model import limit_sets
 from perch.model.json_keys import repeated_key
 from perch.model.limit_files import SETS
 from perch.model.limit_sets import LimitFile
+from perch.model.verdict import Verdict
+from perch.run import judging
 from tests.py.conftest import Ended
 from tests.py.judging import Change, Document, Run, check_of, put, status
 
@@ -111,20 +113,84 @@ def test_stricter_limits_of_the_same_set_still_judge(run: Run) -> None:
     assert status(run.judge(), "limits/set") == "pass"
 
 
-def test_a_site_that_says_what_it_changed_passes_and_is_counted(run: Run) -> None:
-    base = shipped()
-    own = next(one for one in base.document["limits"] if one["id"] == "small-message-mean")
-    entries = [
-        {**own, "bound": {"max": 500000}, "source": "site policy: slow machines"},
-        {"id": "small-message-tail", "severity": "removed", "source": "site policy: no tail"},
-    ]
-    site = {"schema": "perch.limits/1", "name": "ours", "title": "Ours", "limits": entries}
-    made = limit_sets.merged(base, LimitFile(Path("site.yml"), json.dumps(site), site))
+def own_limit(name: str) -> Document:
+    found: Document = next(one for one in shipped().document["limits"] if one["id"] == name)
+    return found
+
+
+def of_site(run: Run, *entries: Document) -> Verdict:
+    """The verdict by the set with the entries of a site's file."""
+    site = {"schema": "perch.limits/1", "name": "ours", "title": "Ours", "limits": list(entries)}
+    made = limit_sets.merged(shipped(), LimitFile(Path("site.yml"), json.dumps(site), site))
     (run.root / LIMITS).write_text(json.dumps(made))
-    verdict = run.judge()
+    return run.judge()
+
+
+def removed(name: str) -> Document:
+    return {"id": name, "severity": "removed", "source": "site policy"}
+
+
+def test_a_site_that_says_what_it_changed_passes_and_is_counted(run: Run) -> None:
+    own = own_limit("small-message-mean")
+    verdict = of_site(
+        run,
+        {**own, "bound": {"max": 19999}, "source": "site policy: fast machines"},
+        {"id": "small-message-tail", "severity": "removed", "source": "site policy: no tail"},
+    )
     found = check_of(verdict, "limits/set")
     assert (verdict.verdict, found.status) == ("PASS", "pass")
     assert "1 limit replaced by the site, 1 limit removed by the site" in str(found.measured)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        (
+            {"bound": {"max": 500000}},
+            "1 required limit weakened; small-message-mean has max 500000 in place of max 20000;",
+        ),
+        ({"severity": "advisory"}, "small-message-mean is advisory, not required;"),
+        ({"scope": {"kind": "latency", "size_bytes": 1}}, "has another scope;"),
+    ],
+)
+def test_a_required_limit_that_the_site_weakens_is_a_warning(
+    run: Run, entry: Document, says: str
+) -> None:
+    verdict = of_site(run, {**own_limit("small-message-mean"), **entry, "source": "site policy"})
+    found = check_of(verdict, "limits/set")
+    assert (verdict.verdict, found.status) == ("PASS", "advisory")
+    assert found.headline == "The site loosened required limits of the set"
+    assert says in str(found.measured)
+
+
+def test_limits_that_the_site_loosened_stand_with_the_verdict(run: Run, perchctl: Perchctl) -> None:
+    verdict = of_site(
+        run,
+        removed("small-message-mean"),
+        removed("iperf-bandwidth"),
+        {**own_limit("large-message-bandwidth"), "bound": {"min": 1e-6}, "source": "site policy"},
+    )
+    less = "loosened by the site: 2 required limits removed, 1 weakened"
+    assert verdict.verdict == "PASS"
+    assert str(check_of(verdict, "limits/set").measured).startswith(f"{less}; ")
+    assert judging.line(verdict).endswith(f"; limits {less}")
+    perchctl("judge", run.root)
+    perchctl("report", run.root)
+    first = (run.root / "report.md").read_text().partition("**First findings**")[0]
+    assert f"no required limit was missed; **limits {less}**." in first
+    assert f"limits *local*, {less}." in first
+    assert f"Limits: local, {less}\n" in perchctl("summary", run.root).stdout
+
+
+def test_a_wider_stricter_or_renamed_limit_of_the_site_loosens_nothing(run: Run) -> None:
+    own = own_limit("small-message-mean")
+    wider = {name: wanted for name, wanted in own["scope"].items() if name != "size_bytes"}
+    verdict = of_site(
+        run,
+        {**own, "id": "ours", "scope": wider, "bound": {"max": 19999}, "source": "site policy"},
+        removed("small-message-mean"),
+    )
+    assert status(verdict, "limits/set") == "pass"
 
 
 def test_a_set_of_the_sites_own_is_named_as_such(run: Run) -> None:

@@ -372,10 +372,10 @@ def test_the_senders_retransmissions_are_told_from_the_sum_of_all_counters(
 def test_the_repeats_of_outliers_are_named_beside_the_flows(made: Made, tmp_path: Path) -> None:
     plan = planned.read_plan(made.write(tmp_path).root / "plan.json")
     flows = len(list(plan.flows()))
-    assert f"{flows} [flows](#terms)), " in first_screen.what_line(digest(plan))
+    assert f"{flows} [flows](#terms)), " in first_screen.what_line(digest(plan), "")
     [*again] = [msgspec.structs.replace(one, retry=True) for one in plan.rounds[0].flows[:2]]
     plan.rounds.append(msgspec.structs.replace(plan.rounds[0], flows=again))
-    said = first_screen.what_line(digest(plan))
+    said = first_screen.what_line(digest(plan), "")
     assert f"{flows} [flows](#terms) and {len(again)} repeat" in said
 
 

@@ -51,6 +51,15 @@ def without(name: str) -> Change:
     return limits
 
 
+def of_the_site(limit: Document) -> None:
+    """The set's limit as a site's own file replaces it."""
+    limit["replaces"] = {
+        "from": "local.yml",
+        **{name: limit[name] for name in ("severity", "bound", "source")},
+    }
+    limit |= {"from": "site.yml", "bound": {"max": 500000}, "source": "site policy"}
+
+
 def of_limit(name: str, change: Change) -> Change:
     """The change, of one limit of the set."""
 
@@ -239,6 +248,14 @@ FAULTS = (
         "limits/set",
         "a set without one of its limits",
         edit(LIMITS, without("small-message-mean")),
+    ),
+    fault(
+        "limit-loosened-by-the-site",
+        "loopback",
+        PASS,
+        "limits/set",
+        "a required bound that the site's own file weakens",
+        edit(LIMITS, of_limit("small-message-mean", of_the_site)),
     ),
     fault(
         "limits-other",
