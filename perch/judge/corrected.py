@@ -101,9 +101,9 @@ def moved(earlier: Reading, later: Reading) -> Iterator[Moved]:
         return
     counting = _counting(later.layout)
     if counting and later.steps_on(earlier):
-        by = dict(zip(later.step.places, later.step.moved, strict=True))
+        places, by = later.step.places, later.step.moved
         for device, counter, place in counting:
-            yield Moved(device, counter, by.get(place, 0))
+            yield Moved(device, counter, by[places.index(place)] if place in places else 0)
     elif counting:
         before, after = earlier.values, later.values
         for device, counter, place in counting:
