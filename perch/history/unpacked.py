@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
 from perch.history import packed
+from perch.model.text import clean
 
 #: A run of 317 hosts, all to all, has half a million files and a few gigabytes.
 MOST_FILES = 2_000_000
@@ -39,9 +41,20 @@ def _too_large(bundle: Path, most: int) -> PerchError:
     )
 
 
+def _most_bytes() -> int:
+    said = os.environ.get(MOST_BYTES_NAME, str(MOST_BYTES))
+    if not re.fullmatch("[0-9]{1,18}", said):
+        raise PerchError(
+            ExitCode.USAGE,
+            f"{MOST_BYTES_NAME} is '{clean(said)}', not a number of bytes",
+            remedy="correct or unset it",
+        )
+    return int(said)
+
+
 def unpack(bundle: Path, work: Path) -> Path:
     """The run's folder below `work`. Raises PerchError."""
-    most = int(os.environ.get(MOST_BYTES_NAME, MOST_BYTES))
+    most = _most_bytes()
     _inflate(bundle, work / "tar", most)
     check_compression(bundle, work / "tar")
     try:

@@ -11,17 +11,18 @@ from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
 from perch.home import HOME
+from perch.run import lines
 
 ROOM = HOME / "reports/page"
 
 
-def command(markdown: str, page: str) -> list[str]:
+def command(markdown: str) -> list[str]:
     # without raw_html whatever a host or a tool has said stays text
     return [
         "pandoc", "--from", "gfm-raw_html", "--to", "html5", "--wrap", "none",
         "--lua-filter", str(ROOM / "page.lua"), "--template", str(ROOM / "page.html"),
         "--variable", f"style={(ROOM / 'page.css').read_text(encoding='utf-8')}",
-        "--output", page, markdown,
+        markdown,
     ]  # fmt: skip
 
 
@@ -30,6 +31,7 @@ def make(root: Path, name: str = "report") -> None:
 
     Raises:
         PerchError: pandoc is missing, or cannot make it.
+        OSError: the file cannot be written.
     """
     page = root / f"{name}.html"
     page.unlink(missing_ok=True)  # a page of an earlier report must not stay beside a newer one
@@ -40,18 +42,14 @@ def make(root: Path, name: str = "report") -> None:
             file=root,
             remedy="install the package pandoc",
         )
-    new = root / f".{name}.html"
     # the filter reads charts/ from the folder where it runs
-    done = subprocess.run(
-        command(f"{name}.md", new.name), cwd=root, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command(f"{name}.md"), cwd=root, capture_output=True, check=False)
     if done.returncode:
-        new.unlink(missing_ok=True)
-        said = done.stderr.strip().splitlines()
+        said = done.stderr.decode(errors="replace").strip().splitlines()
         raise PerchError(
             ExitCode.INCONCLUSIVE,
             f"pandoc cannot make {name}.html: {said[0] if said else f'exit {done.returncode}'}",
             file=root,
             remedy=f"read {name}.md, which is complete",
         )
-    new.replace(page)
+    lines.replace(page, done.stdout)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -206,6 +207,17 @@ def test_a_verdict_that_cannot_be_replaced(run: Run, perchctl: Perchctl) -> None
     (run.root / "records.parquet").mkdir()
     refused(perchctl("judge", run.root), 6, "it has no verdict: ", "Is a directory")
     assert not (run.root / "verdict.json").exists()
+
+
+def test_a_page_that_cannot_be_written_is_no_missing_pandoc(
+    run: Run, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("perch.views.page.lines", SimpleNamespace(replace=full))
+    refused(perchctl("report", run.root), 6, f"{run.root}/report.html: No space left", "has room")
+    assert "report.html" not in run.names()
 
 
 def test_a_report_that_cannot_be_written_is_named(

@@ -377,6 +377,16 @@ def test_an_archive_that_would_write_elsewhere_is_refused(
     assert why in ended.stderr
 
 
+@pytest.mark.parametrize("most", ["abc", "", "-1", "1e9"])
+def test_a_limit_of_bytes_that_is_no_number_is_a_usage_error(
+    bundle: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch, most: str
+) -> None:
+    monkeypatch.setenv("PERCH_VERIFY_MOST_BYTES", most)
+    ended = perchctl("verify", bundle)
+    assert ended.code == 2
+    assert f"PERCH_VERIFY_MOST_BYTES is '{most}', not a number of bytes" in ended.stderr
+
+
 def test_too_much_is_not_unpacked(
     bundle: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
