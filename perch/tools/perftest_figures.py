@@ -173,21 +173,47 @@ def _check_most(times: Latency) -> None:
             raise UnusableError(f"t_max is {shown(most)} us, and {name} {shown(said)} us")
 
 
+def _slack(measured: float) -> float:
+    """What rounding may change in a figure of the row and in the list's."""
+    return 2 * GRAIN + DIGITS * measured
+
+
+def _ranked(ordered: Sequence[float], summed: int, quantile: float) -> tuple[float, float]:
+    """The bounds of a percentile: perftest's own rank, open above where the list leaves it out."""
+    rank = math.ceil(summed * quantile)
+    return (ordered[rank],) * 2 if rank < len(ordered) else (ordered[-1], math.inf)
+
+
+def _deviations(kept: Sequence[float], mean: float) -> tuple[float, float]:
+    """The bounds of t_stdev: since 23.04 perftest squares whole microseconds (6234a09)."""
+    apart = [abs(time - mean) for time in kept]
+    whole_us = [math.floor(max(abs(time - mean) - _slack(time), 0)) for time in kept]
+    least, most = (math.sqrt(sum(one * one for one in of) / len(of)) for of in (whole_us, apart))
+    return least, most
+
+
 def _with_list(times: Latency, listed: Sequence[float]) -> None:
     """Completes the percentiles from single times (-H, -U), which must be those of the row."""
     count = times.count or 0
-    kept = listed[:-TAIL] if len(listed) == count - 1 else listed
+    ordered = sorted(listed)
+    kept = ordered[:-TAIL] if len(listed) == count - 1 else ordered
     if len(kept) != count - 1 - TAIL:
         raise UnusableError(f"it lists {len(listed)} times of {count - 1}: truncated?")
+    if len(listed) == len(kept) and list(listed) != ordered:
+        raise UnusableError("the times of its sorted list (-H) are out of order")
     middle = len(kept) // 2
     median = kept[middle] if len(kept) % 2 else (kept[middle - 1] + kept[middle]) / 2
-    for name, said, measured in (
-        ("t_min", times.min, kept[0]),
-        ("t_typical", times.p50, median),
-        ("t_avg", times.mean, sum(kept) / len(kept)),
+    mean = sum(kept) / len(kept)
+    for name, said, least, most in (
+        ("t_min", times.min, kept[0], kept[0]),
+        ("t_typical", times.p50, median, median),
+        ("t_avg", times.mean, mean, mean),
+        ("99% percentile", times.p99, *_ranked(ordered, len(kept), 0.99)),
+        ("99.9% percentile", times.p99_9, *_ranked(ordered, len(kept), 0.999)),
+        ("t_stdev", times.stddev, *_deviations(kept, mean)),
     ):
-        if said is not None and abs(said - measured) > 2 * GRAIN + DIGITS * measured:
-            listed_as = shown(rounded(measured))
+        if said is not None and not least - _slack(least) <= said <= most + _slack(most):
+            listed_as = shown(rounded(least if said < least else most))
             raise UnusableError(f"{name} is {shown(said)} us, and {listed_as} us in its list")
     for name, quantile in Latency.PERCENTILES.items():
         if getattr(times, name) is None and supports(len(kept), quantile):

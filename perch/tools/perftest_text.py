@@ -122,7 +122,7 @@ def columns(header: str) -> Columns:
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """A row, where it stands, and the sorted times that it sums up, where they were listed."""
+    """A row, where it stands, and the times that it sums up, as they were listed, if they were."""
 
     line: int
     text: str
@@ -190,7 +190,7 @@ def _read_header(lines: Sequence[str], at: int) -> Table:
 
 
 def _times(lines: Sequence[str], first: int) -> tuple[list[float], int]:
-    """The single times of the list whose title is line `first`, sorted, and the line behind it.
+    """The single times of the list whose title is line `first`, and the line behind it.
 
     -H prints them sorted and without the slowest (`TAIL`), -U as they came and with them.
     """
@@ -205,7 +205,7 @@ def _times(lines: Sequence[str], first: int) -> tuple[list[float], int]:
             raise LineError(f"time {len(times) + 1} of its list is {shown(lines[at])}", at)
         times.append(value)
         at += 1
-    return sorted(times), at
+    return times, at
 
 
 # ---- what an output says of itself ---------------------------------------------------------------

@@ -464,6 +464,10 @@ def test_each_size_of_a_sweep_has_both_lists() -> None:
         ("#, usec", "#, cycles", 'its list has the title "#, cycles"'),
         ("\n997, {last}\n", "\n", "it lists 996 times of 999: truncated?"),
         ("       3.11  ", "       3.51  ", "t_typical is 3.51 us, and 3.10962"),
+        ("96.25   ", "6.90    ", "99% percentile is 6.9 us, and 96.2523 us in its list"),
+        ("17.31  ", "1.31  ", "t_stdev is 1.31 us, and "),
+        ("17.31  ", "18.31  ", "t_stdev is 18.31 us, and 17.41"),
+        ("\n500, 3.", "\n500, 9.", "the times of its sorted list (-H) are out of order"),
     ],
 )
 def test_a_list_must_be_that_of_its_row(old: str, new: str, said: str) -> None:
