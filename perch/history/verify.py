@@ -9,16 +9,20 @@ import tempfile
 from pathlib import Path
 
 from perch.errors import ExitCode, PerchError
-from perch.model.text import clean, explained
+from perch.model.text import clean, explained, names
+
+#: So many foreign members are named.
+NAMED = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
         "Checks names, sizes, manifest and signature of BUNDLE, and judges it again in a\n"
-        "temporary folder. records.jsonl, verdict.json and a soak's intervals.jsonl must be the\n"
-        "same to the byte. report.md, report.html, charts, junit.xml, perch.prom and\n"
-        "first-day.md are made again and must be the same."
+        "temporary folder. Other files than those of perchctl bundle are refused.\n"
+        "records.jsonl, verdict.json and a soak's intervals.jsonl must be the same to the byte.\n"
+        "report.md, report.html, charts, junit.xml, perch.prom and first-day.md are made again\n"
+        "and must be the same."
     )
     parser.epilog = (
         "Exit: 0 the same, 1 it differs, is damaged or badly signed, 2 usage,\n"
@@ -49,6 +53,7 @@ def command(args: argparse.Namespace) -> int:
         work = Path(name)
         root = unpacked.unpack(bundle, work)
         _check_manifest(bundle, root)
+        _check_places(bundle, root)
         unpacked.check_archive(bundle, root, work)
         print(clean(signature.check(bundle, root, args.signers)))
         _check_verdict(bundle, root, work / "again")
@@ -88,6 +93,23 @@ def _check_manifest(bundle: Path, root: Path) -> None:
         raise _differs(
             bundle, f"it is not what was packed: the files above are not as in {packed.MANIFEST}"
         )
+
+
+def _check_places(bundle: Path, root: Path) -> None:
+    """Refuses what perchctl bundle does not pack: no check reads it. Raises PerchError."""
+    from perch.history import packed
+    from perch.history.bundle import PACKED
+    from perch.history.unpacked import damaged
+
+    known = {*PACKED, packed.MANIFEST, packed.SIGNATURE, packed.DESCRIPTION}
+    known |= {path.name for path in root.glob("plan.*.json")}
+    foreign = sorted(path.name for path in root.iterdir() if path.name not in known)
+    if foreign:
+        raise damaged(bundle, f"perchctl bundle does not pack {names(foreign, NAMED)}")
+    for folder, folders, files in os.walk(root):
+        empty = os.path.relpath(folder, root)
+        if not folders and not files and empty not in PACKED:
+            raise damaged(bundle, f"its folder {empty} is empty")
 
 
 def _check_verdict(bundle: Path, root: Path, work: Path) -> None:

@@ -195,6 +195,33 @@ def test_missing_and_new_files_are_named(edited: Callable[..., Path], perchctl: 
     assert "raw/alpha/other.json: it is not in the manifest" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    "name", ["README.md", "report.pdf", "plan.txt", "notes/plan.json", "raw/gamma/", "inputs2/"]
+)
+def test_what_no_bundle_has_is_refused(
+    bundle: Path, perchctl: Perchctl, tmp_path: Path, name: str
+) -> None:
+    root = opened(bundle, tmp_path / "opened")
+    path = root / name
+    (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+    if not name.endswith("/"):
+        path.write_text("# PASS on hardware")
+    sealed_again(root)
+    closed(root, bundle)
+    ended = perchctl("verify", bundle)
+    assert ended.code == 1
+    assert name.rstrip("/").removesuffix("/plan.json") in ended.stderr
+
+
+def test_another_plan_of_the_run_is_verified(
+    judged: Path, perchctl: Perchctl, tmp_path: Path
+) -> None:
+    (judged / "plan.0.json").write_bytes((judged / "plan.json").read_bytes())
+    made = tmp_path / "planned.tar.gz"
+    assert perchctl("bundle", judged, made).code == 0
+    assert perchctl("verify", made).code == 0
+
+
 def test_a_forged_verdict_is_found_by_judging_again(
     edited: Callable[..., Path], perchctl: Perchctl
 ) -> None:
