@@ -128,11 +128,15 @@ def _rail_faults(plan: Plan, flow: Flow) -> Iterator[str]:
             yield f"flow '{flow.id}' has rail {flow.rail}, but host '{host}' has {has} devices"
 
 
-def _host_faults(plan: PlanDocument) -> Iterator[str]:
-    for kind, names in (("host", plan.hosts), ("switch", plan.switches or {})):
+def _name_faults(plan: PlanDocument) -> Iterator[str]:
+    named = (("host", plan.hosts), ("switch", plan.switches or {}), ("test", plan.tests))
+    for kind, names in named:
         for name in names:
             if not _name.fullmatch(name):
                 yield f"{kind} name '{name}' cannot be used as a path"
+
+
+def _host_faults(plan: PlanDocument) -> Iterator[str]:
     for name, host in plan.hosts.items():
         if not all(isinstance(device.get("name"), str) for device in host.devices):
             yield f"host '{name}' has a device without a name"
@@ -252,13 +256,20 @@ def _carrier_faults(plan: Plan) -> Iterator[str]:
             yield f"test '{flow.test}' is planned over {planned}, but its tool measures {carrier}"
 
 
+def head_faults(plan: PlanDocument) -> Iterator[str]:
+    """Those of plan.json by itself."""
+    yield from _name_faults(plan)
+    yield from _host_faults(plan)
+    yield from _test_faults(plan)
+    if moment(plan.created) is None:
+        yield f"created is {plan.created!r}, not a time such as 2026-11-21T08:04:06Z"
+
+
 def faults(plan: Plan) -> Iterator[str]:
-    """The faults of a plan, in words; without any a run can be judged by it."""
+    """The faults of a plan with its rounds, in words; without any a run can be judged by it."""
     if not any(turn.flows for turn in plan.rounds):
         yield "it has no flow"
         return
-    if moment(plan.created) is None:
-        yield f"created is {plan.created!r}, not a time such as 2026-11-21T08:04:06Z"
     if len({flow.imported is None for flow in plan.flows()}) > 1:
         yield "it mixes imported flows with others"
     for flow in plan.flows():
@@ -350,7 +361,7 @@ def read_plan(path: Path) -> Plan:
     """
     text = _text(path)
     head = document(text, path.name)
-    _refuse((*_host_faults(head), *_test_faults(head)), path.name)
+    _refuse(head_faults(head), path.name)
     with without_collector():
         maker = Flows(head)
         lines = flow_lines(_text(path.with_name(ROUNDS)), head.rounds)

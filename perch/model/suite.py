@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -33,7 +33,7 @@ class SuiteTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provider: str | None = None
     op: str = "send"
     params: dict[str, Any] = {}
-    repeat: int = 1
+    repeat: Annotated[int, msgspec.Meta(ge=1)] = 1
     rails: Literal["alone", "together"] = "alone"
     directions: Literal["one", "both"] = "one"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -145,6 +146,7 @@ def plan(inputs: Inputs, check: Check) -> Planned:
     Raises:
         PerchError: a test, a host, a switch or the times of a soak cannot be.
     """
+    _check_tests(inputs.suite)
     soak = soaks.settings(inputs.suite, inputs.soak_duration)
     named = hosts_of(inputs)
     found = discovery.of_hosts(named, inputs.devices, inputs.devices_file)
@@ -162,6 +164,16 @@ def plan(inputs: Inputs, check: Check) -> Planned:
             rails.check_matched(one.test, fleet.hosts.values())
     _check_places(inputs, tests, rounds)
     return Planned(inputs, fleet, tests, rounds, excluded(tests, fleet), switches, soak)
+
+
+def _check_tests(suite: Suite) -> None:
+    """Raises PerchError where the flows of two tests would have the same ids."""
+    count = Counter(test.name for test in suite.tests)
+    for name, number in count.items():
+        if number > 1:
+            why = f"{number} tests have this name"
+            remedy = "give each a name of its own"
+            raise PerchError(ExitCode.USAGE, why, place=f"test {name}", remedy=remedy)
 
 
 def _check_places(

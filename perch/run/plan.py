@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Sequence
 from errno import EACCES, ENOTDIR
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from perch.model.plan import by_reason
 from perch.model.text import clean, names, plural
 
 if TYPE_CHECKING:
+    from perch.model.plan import Excluded, PlanDocument, RoundLine
     from perch.plan.planner import Inputs, Planned
 
 INPUTS, PLAN, LIMITS = "inputs/plan.json", "plan.json", "inputs/limits.json"
@@ -22,6 +24,12 @@ DEVICES = "inputs/devices.json"
 
 #: What to do about a file of devices.
 RECORDED = "give the inputs/devices.json of a run (plan_devices)"
+
+#: What to do about a suite without a flow.
+NO_FLOW = "give it a test that two hosts can run"
+
+#: What to do about a plan that judging would refuse.
+REFUSED = "correct the inventory or the suite"
 
 #: Reasons that are printed; plan.json has all.
 EXCLUDED_SHOWN = 8
@@ -70,7 +78,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def command(args: argparse.Namespace) -> int:
     """Plans a run."""
     from perch.model import limit_files, limit_sets
-    from perch.plan import bought, discovery, engine, payload, planner
+    from perch.plan import bought, discovery, engine, flows, payload, planner, rounds
 
     root = Path(args.run)
     if (root / PLAN).exists():
@@ -92,13 +100,18 @@ def command(args: argparse.Namespace) -> int:
             raise
         print(clean(f"Suite {inputs.suite.name}: planned when the hosts were asked. {error}."))
         return ExitCode.PASS
+    _check_flows(planned)
+    lines = list(rounds.lines(planned))
+    whole = b"".join(map(rounds.text, lines))
+    plan = rounds.plan_document(planned, whole)
+    _check_head(plan)
     site = limit_files.read(Path(args.site_limits)) if args.site_limits else None
     base = limit_files.read(folder / f"{name}.yml" if asked.is_dir() else asked)
     limits = bought.with_traits(limit_sets.merged(base, site), planned.fleet.hosts.values())
     if args.check:
         _check_folder(root)
     else:
-        _write(root, planned, kept, limits)
+        _write(root, plan, lines, {**kept, LIMITS: _pretty(limits), flows.FILE: whole})
         _recall(root, args)
     devices = discovery.said(planned.fleet.hosts, inputs.devices, inputs.devices_file)
     words = [said(planned), payload.said(payload.payload(planned)), devices]
@@ -180,29 +193,47 @@ def _unwritable(folder: Path, error: int | None) -> PerchError:
     )
 
 
-def _write(root: Path, planned: Planned, kept: dict[str, bytes], limits: object) -> None:
+def _check_flows(planned: Planned) -> None:
+    """Raises PerchError where nothing can be measured."""
+    from perch.plan.excluded import EVERY_TEST
+
+    if not planned.flows():
+        reasons = _reasons([one for one in planned.excluded if EVERY_TEST not in one.test], "")
+        why = ": ".join(filter(None, ["nothing can be measured", reasons]))
+        place = f"suite {planned.inputs.suite.name}"
+        raise PerchError(ExitCode.USAGE, why, place=place, remedy=NO_FLOW)
+
+
+def _check_head(plan: PlanDocument) -> None:
+    """Raises PerchError where judging would refuse the plan, after all was measured."""
+    from perch.judge import planned
+
+    for fault in planned.head_faults(plan):
+        raise PerchError(ExitCode.USAGE, fault, file=INPUTS, remedy=REFUSED)
+
+
+def _pretty(document: object) -> bytes:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _write(
+    root: Path, plan: PlanDocument, lines: Sequence[RoundLine], more: dict[str, bytes]
+) -> None:
     """The plan comes last: a folder with a plan has all that belongs to it."""
     import msgspec
 
-    from perch.plan import flows, rounds, share
+    from perch.plan import share
 
     for folder in ("inputs", "raw"):
         try:
             (root / folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _unwritable(root / folder, error.errno) from None
-    lines = list(rounds.lines(planned))
-    whole = b"".join(map(rounds.text, lines))
-    plan = rounds.plan_document(planned, whole)
     content = msgspec.json.encode(plan) + b"\n"
     share.write(root / share.FOLDER, share.shares(plan, content, lines))
-    documents = {
-        **kept,
-        LIMITS: msgspec.json.format(msgspec.json.encode(limits), indent=2) + b"\n",
-        flows.FILE: whole,
-        PLAN: content,
-    }
-    for name, one in documents.items():
+    for name, one in {**more, PLAN: content}.items():
         part = root / f"{name}.part"
         part.write_bytes(one)
         part.replace(root / name)
@@ -217,15 +248,20 @@ def _recall(root: Path, args: argparse.Namespace) -> None:
         print(clean(found))
 
 
+def _reasons(excluded: Sequence[Excluded], rest: str) -> str:
+    """Why tests are excluded. `rest`: where the reasons are that are not shown."""
+    alike = by_reason(excluded)
+    reasons = [f"{names(tests, TESTS_SHOWN)}: {reason}" for reason, tests in alike.items()]
+    more = [f"and more{rest}"] if len(reasons) > EXCLUDED_SHOWN else []
+    return "; ".join([*reasons[:EXCLUDED_SHOWN], *more])
+
+
 def said(planned: Planned) -> str:
     """What will be measured, and what not, in one line."""
-    alike = by_reason(planned.excluded)
-    reasons = [f"{names(tests, TESTS_SHOWN)}: {reason}" for reason, tests in alike.items()]
-    shown = "; ".join(reasons[:EXCLUDED_SHOWN]) or "nothing"
-    more = "; and more, all in plan.json" if len(reasons) > EXCLUDED_SHOWN else ""
     return (
         f"Suite {planned.inputs.suite.name}: {plural(planned.flows(), 'flow')}, "
-        f"about {lasting(planned.seconds())}. Excluded: {shown}{more}."
+        f"about {lasting(planned.seconds())}. "
+        f"Excluded: {_reasons(planned.excluded, ', all in plan.json') or 'nothing'}."
     )
 
 

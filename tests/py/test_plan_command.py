@@ -265,10 +265,70 @@ def test_a_baseline_that_is_not_there_is_refused(run: Path, perchctl: Perchctl) 
 
 
 def test_of_many_reasons_some_are_printed(run: Path, perchctl: Perchctl) -> None:
-    (run / "inputs/plan.json").write_bytes(inputs(hosts=hosts(12, perch_backends=[])))
+    able = {f"with{i}": one for i, one in enumerate(hosts(2).values())}
+    (run / "inputs/plan.json").write_bytes(inputs(hosts=able | hosts(12, perch_backends=[])))
     ended = perchctl("plan", run, "--limits", LIMITS)
     assert ended.stdout.count("has no backend tcp") == 8
-    assert ended.stdout.endswith("; and more, all in plan.json. Payload: none.\n")
+    assert "; and more, all in plan.json. Payload: " in ended.stdout
+
+
+ONE = suite_test()
+
+
+@pytest.mark.parametrize("check", [["--check"], []])
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (
+            {"hosts": hosts(1)},
+            "suite s: nothing can be measured: t: two hosts are needed and 1 can take part; "
+            "give it a test that two hosts can run\n",
+        ),
+        ({"hosts": {}}, "t: two hosts are needed and 0 can take part; give it"),
+        ({"suite": {"name": "s", "title": "S", "tests": []}}, "suite s: nothing can be measured; "),
+        (
+            {"hosts": hosts(2, perch_backends=[])},
+            "nothing can be measured: t: h0 has no backend tcp; t: h1 has no backend tcp; t: two",
+        ),
+        (
+            {"suite": {"name": "s", "title": "S", "tests": [ONE, ONE | {"repeat": 2}]}},
+            "test t: 2 tests have this name; give each a name of its own\n",
+        ),
+        (
+            {"suite": {"name": "s", "title": "S", "tests": [ONE, ONE | {"repeat": 0}]}},
+            "inputs/plan.json: it cannot be planned: suite.tests[1].repeat: expected whole number",
+        ),
+        (
+            {"suite": {"name": "s", "title": "S", "tests": [ONE | {"name": "a/b"}]}},
+            "inputs/plan.json: test name 'a/b' cannot be used as a path; correct the inventory or",
+        ),
+        (
+            {"suite": {"name": "s", "title": "S", "tests": [ONE | {"name": ""}]}},
+            "inputs/plan.json: test name '' cannot be used as a path",
+        ),
+        *(
+            (
+                {"hosts": hosts(2) | {name: hosts(1)["h0"]}},
+                f"inputs/plan.json: host name '{shown}' cannot be used as a path",
+            )
+            for name, shown in (
+                ("../../etc", "../../etc"), ("", ""), ("a\nb", r"a\nb"), ("\u202ea", r"\u202ea"),
+            )
+        ),
+        ({"created": "yesterday"}, "inputs/plan.json: created is 'yesterday', not a time such as"),
+        ({"created": "99999-01-01T00:00:00Z"}, "created is '99999-01-01T00:00:00Z', not a time"),
+    ],
+)  # fmt: skip
+def test_what_judging_would_refuse_is_refused_before_anything_is_measured(
+    run: Path, perchctl: Perchctl, more: dict[str, Any], why: str, check: list[str]
+) -> None:
+    (run / "inputs/plan.json").write_bytes(inputs(**more))
+    ended = perchctl("plan", run, *check, "--limits", LIMITS)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert why in ended.stderr
+    assert [str(path.relative_to(run.parent)) for path in sorted(run.parent.rglob("*"))] == [
+        "one", "one/inputs", "one/inputs/plan.json",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
