@@ -135,11 +135,19 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
     )
 
 
+def refused_fabric(fabric: str) -> tuple[str, str] | None:
+    """Why there is no such fabric, and what to do."""
+    known = ("loopback", "ethernet", *RDMA_FABRICS)
+    if fabric in known:
+        return None
+    return f"there is no perch_fabric '{fabric}'", f"give {' or '.join(known)}"
+
+
 def _refused(host: Host) -> tuple[str, str] | None:
     """Why a host's fabric, backends and devices do not fit each other, and what to do."""
-    known = ("loopback", "ethernet", *RDMA_FABRICS)
-    if host.fabric not in known:
-        return f"there is no perch_fabric '{host.fabric}'", f"give {' or '.join(known)}"
+    fault = refused_fabric(host.fabric)
+    if fault is not None:
+        return fault
     rdma = [one for one in RDMA_BACKENDS if one in host.backends]
     if rdma and host.fabric == "ethernet" and host.scope == "hardware":
         why = f"perch_fabric is ethernet, and perch_backends has {rdma[0]}"

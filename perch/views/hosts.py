@@ -88,6 +88,7 @@ def _planned(name: str, variables: Document) -> PlanHost:
         TOOLS_OF_A_HOST,
         default_scope,
         ports_of,
+        refused_fabric,
         tool_ports,
         traits,
     )
@@ -96,7 +97,7 @@ def _planned(name: str, variables: Document) -> PlanHost:
         raise PerchError(
             ExitCode.USAGE, why, place=f"host {name}", remedy="correct it in the inventory"
         )
-    if not isinstance(variables.get("perch_fabric"), str):
+    if variables.get("perch_fabric") is None:
         raise PerchError(
             ExitCode.USAGE,
             "perch_fabric is not set; it says what is checked",
@@ -131,6 +132,9 @@ def _planned(name: str, variables: Document) -> PlanHost:
             place=f"host {name}",
             remedy="correct it in the inventory",
         ) from None
+    fault = refused_fabric(host.fabric)
+    if fault is not None:
+        raise PerchError(ExitCode.USAGE, fault[0], place=f"host {name}", remedy=fault[1])
     own = {tool: of_tools[tool] for tool in host.tools if tool in of_tools}
     host.ports = [host.port, *ports_of(own, devices)]
     return host

@@ -95,7 +95,7 @@ def test_a_host_that_is_only_simulated_is_not_judged(hosts: Asked) -> None:
 
 @pytest.mark.parametrize("means", [{"perch_backends": ["tcp", "cxi"]}, {"perch_tools": ["cxi"]}])
 def test_a_cassini_nic_is_checked_on_any_fabric(hosts: Asked, means: dict[str, Any]) -> None:
-    assert good(hosts({"nid1": {"perch_fabric": "ss11"} | means}), "nid1") == 11
+    assert good(hosts({"nid1": {"perch_fabric": "ethernet"} | means}), "nid1") == 11
 
 
 @pytest.mark.parametrize("chosen", [["cxi*"], ["active"], [{"name": "0000:21:00.0"}, "cxi7"]])
@@ -126,6 +126,7 @@ def test_a_variable_of_another_type_is_refused_by_host(hosts: Asked) -> None:
 @pytest.mark.parametrize(
     ("variable", "words"),
     [
+        ({"perch_fabric": 5}, "perch_fabric: expected string, got whole number"),
         ({"perch_address": 5}, "perch_address: expected string, got whole number"),
         ({"perch_devices": [5]}, "perch_devices[0]: expected object, got whole number"),
         ({"perch_devices": 5}, "perch_devices: expected list, got whole number"),
@@ -166,6 +167,20 @@ def test_an_unknown_variable_is_refused_with_the_nearest_word(
     assert (ended.code, ended.stdout) == (2, "")
     assert "host nid2: " in ended.stderr
     assert words in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("fabric", "words"),
+    [
+        ("rocee", "there is no perch_fabric 'rocee'; give loopback or ethernet or roce or "),
+        ("", "there is no perch_fabric ''; give "),
+        (None, "perch_fabric is not set; it says what is checked; give "),
+    ],
+)
+def test_a_fabric_that_is_none_is_refused(hosts: Asked, fabric: str | None, words: str) -> None:
+    ended = hosts({"nid1": NIC, "nid2": NIC | {"perch_fabric": fabric}})
+    assert (ended.code, ended.stdout) == (2, "")
+    assert f"host nid2: {words}" in ended.stderr
 
 
 def test_all_variables_of_an_inventory_are_known(hosts: Asked) -> None:
