@@ -9,26 +9,28 @@ setup_file() {
   for name in nic-mlx5 nic-mlx5-infiniband nic-bnxt nic-irdma nic-rxe; do
     jq --arg name "$name" '{($name): .}' "$TOP/tests/fixtures/hosts/$name.json"
   done | jq -s add >"$BATS_FILE_TMPDIR/fixtures.json"
-  # all topics by one jq, which takes longer to compile the rules than to apply them
-  # shellcheck disable=SC2016  # jq's own variables
-  with_cases '$cases[0] | group_by(.topic)[] | .[0].topic as $topic | (.[] | misses($f)), "\(length) cases" | [$topic, .] | tojson' \
-    >"$BATS_FILE_TMPDIR/topics.jsonl"
+  jq -n -r --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" \
+    -f "$(rules "$(<"$TOP/tests/jq/nic_cases.jq") \$fixtures[0] as \$f | $(IFS=, && echo "${ASKED[*]}")")" \
+    >"$BATS_FILE_TMPDIR/answers.jsonl" 2>"$BATS_FILE_TMPDIR/said" || { cat "$BATS_FILE_TMPDIR/said" >&2 && return 1; }
 }
 
 setup() { common_setup; }
 teardown() { common_teardown; }
 
-# with_cases PROGRAM: a jq program that begins with nic_cases.jq, and knows the fixtures as $f
-with_cases() {
-  # shellcheck disable=SC2016  # jq's own variables
-  jq -n -r --slurpfile fixtures "$BATS_FILE_TMPDIR/fixtures.json" --slurpfile cases "$TOP/tests/fixtures/hosts/nic-cases.json" \
-    -f "$(rules "$(<"$TOP/tests/jq/nic_cases.jq") \$fixtures[0] as \$f | $1")"
+# asks NAME PROGRAM: a jq program after nic_cases.jq, which knows the fixtures as $f. One jq runs all of the file before its tests,
+# since it takes longer to compile the rules than to apply them. answered NAME: what this one prints, as by `run`, and no jq complains.
+ASKED=()
+asks() { ASKED+=("(($2) | [\"$1\", .] | tojson)"); }
+answered() {
+  [[ ${ASKED[*]} = *"[\"$1\", .]"* ]] || fail "nothing asks $1"
+  assert_equal "$(<"$BATS_FILE_TMPDIR/said")" ""
+  run jq -r --arg name "$1" 'select(.[0] == $name)[1]' "$BATS_FILE_TMPDIR/answers.jsonl"
 }
 
 # topic NAME COUNT: all its cases are as expected, and there are as many
+asks topics '$cases[0] | group_by(.topic)[] | [.[0].topic, ((.[] | misses($f)), "\(length) cases")]'
 topic() {
-  # shellcheck disable=SC2016
-  run jq -r --arg topic "$1" 'select(.[0] == $topic)[1]' "$BATS_FILE_TMPDIR/topics.jsonl"
+  run jq -r --arg topic "$1" 'select(.[0] == "topics")[1] | select(.[0] == $topic)[1:][]' "$BATS_FILE_TMPDIR/answers.jsonl"
   assert_output "$2 cases"
 }
 
@@ -50,19 +52,20 @@ topic() {
 
 @test "the driver: firmware, rings, coalescing and offloads" { topic driver 16; }
 
-@test "nothing bad is found on the hosts as they are, and every finding says all that a reader needs" {
-  run with_cases 'hosts | keys_unsorted[] as $of | judged($f[$of]; subject($of))[]
+asks nothing-bad 'hosts | keys_unsorted[] as $of | judged($f[$of]; subject($of))[]
     | select(.status == "bad" or (.why // "") == "" or (.remedy // "" | test("^$|\\.$")) or (.source // "") == "" or (.found // "") == ""
              or (.severity | IN("required", "advisory") | not) or (.status | IN("ok", "unknown", "not_applicable", "info") | not)
              or (.value | type | IN("string", "number", "null") | not) or (keys | length) != 10)
     | "\($of): \(tojson)"'
+@test "nothing bad is found on the hosts as they are, and every finding says all that a reader needs" {
+  answered nothing-bad
   assert_output ""
 }
 
+asks whole 'hosts | keys_unsorted[] as $of | judged($f[$of]; subject($of)) | group_by(.status)
+    | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))'
 @test "what comes out of each maker's card, as a whole" {
-  with_cases 'hosts | keys_unsorted[] as $of | judged($f[$of]; subject($of)) | group_by(.status)
-    | "\($of): " + (map("\(length) \(.[0].status)") | join(", "))' >whole.txt
-  run cat whole.txt
+  answered whole
   assert_line "nic-mlx5: 26 info, 4 not_applicable, 27 ok"
   assert_line "nic-mlx5-infiniband: 21 info, 5 not_applicable, 25 ok"
   assert_line "nic-bnxt: 14 info, 6 not_applicable, 22 ok"
@@ -70,20 +73,22 @@ topic() {
   assert_line "nic-rxe: 7 info, 17 not_applicable, 11 ok"
 }
 
+asks nonsense 'believed($f)'
 @test "nonsense in every file and answer is never taken for well" {
-  run with_cases 'believed($f)'
+  answered nonsense
   assert_output ""
 }
 
-@test "a document of the wrong types is judged without a word from jq" {
-  run with_cases '$f["nic-mlx5"] | (.links |= map_values(7)), (.commands |= map_values(7)), (.commands = {}), (.files = {}), (.links = {})
+asks wrong-types '$f["nic-mlx5"] | (.links |= map_values(7)), (.commands |= map_values(7)), (.commands = {}), (.files = {}), (.links = {})
     | [judged(.; subject("nic-mlx5"))[] | .status] | length > 0'
+@test "a document of the wrong types is judged without a word from jq" {
+  answered wrong-types
   assert_output "$(printf 'true\n%.0s' 1 2 3 4 5)"
 }
 
+asks two-hosts '$f["nic-mlx5"] as $raw | between([$raw, second($raw; {})]) | group_by(.id)[] | "\(.[0].id) \(map(.status)) \(map(.host) | unique | length): \(.[0].found)"'
 @test "two hosts, each with addresses of its own: nothing is doubled, the MTUs agree" {
-  # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | between([$raw, second($raw; {})]) | group_by(.id)[] | "\(.[0].id) \(map(.status)) \(map(.host) | unique | length): \(.[0].found)"'
+  answered two-hosts
   assert_output 'nic-duplicate-address ["ok","ok"] 2: each address is used once
 nic-duplicate-gid ["ok","ok"] 2: each GID is used once
 nic-duplicate-mac ["ok","ok"] 2: each MAC is used once
@@ -92,32 +97,32 @@ nic-mtu-ends ["ok","ok"] 2: 4200 on all
 nic-path-mtu-ends ["ok","ok"] 2: 4096 on all'
 }
 
+asks clone '$f["nic-mlx5"] as $raw | between([$raw, $raw])[] | select(.status == "bad" and .severity == "required") | "\(.id) \(.host) \(.device): \(.found)"'
 @test "a cloned host: address, MAC and GIDs are doubled, and both are blamed" {
-  # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | between([$raw, $raw])[] | select(.status == "bad" and .severity == "required") | "\(.id) \(.host) \(.device): \(.found)"'
+  answered clone
   assert_line "nic-duplicate-address host0 enp129s0f0np0: 192.0.2.1 is also on host1 enp129s0f0np0"
   assert_line "nic-duplicate-address host1 enp129s0f0np0: 192.0.2.1 is also on host0 enp129s0f0np0"
   assert_line "nic-duplicate-mac host1 enp129s0f0np0: 08:c0:eb:f0:28:b2 is also on host0 enp129s0f0np0"
   assert_line --partial "nic-duplicate-gid host1 mlx5_0: fe80:0000:0000:0000:0ac0:ebff:fef0:28b2 is also on host0 mlx5_0"
 }
 
-@test "MTUs that differ: one host against the others is blamed, of two both are" {
-  # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | {files: {"/sys/class/net/enp129s0f0np0/mtu": "1500"}} as $small
+asks mtus '$f["nic-mlx5"] as $raw | {files: {"/sys/class/net/enp129s0f0np0/mtu": "1500"}} as $small
     | ([$raw, second($raw; {}), second($raw; $small)], [$raw, second($raw; $small)])
     | between(.)[] | select(.id == "nic-mtu-ends") | "\(.status) \(.host): \(.found)"'
+@test "MTUs that differ: one host against the others is blamed, of two both are" {
+  answered mtus
   assert_output "bad host2: 4200 on host0 enp129s0f0np0, host1 enp129s0f0np0; 1500 on host2 enp129s0f0np0
 bad host1: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0
 bad host0: 1500 on host1 enp129s0f0np0; 4200 on host0 enp129s0f0np0"
 }
 
-@test "FEC that differs between links of one speed and kind of module is a fault, and between others is none" {
-  # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | ("fec enp129s0f0np0" as $name | {commands: {($name): ($raw.commands[$name] | .stdout |= sub("\\[\"RS\"\\]"; "[\"Off\"]"))}}) as $off
+asks fec-ends '$f["nic-mlx5"] as $raw | ("fec enp129s0f0np0" as $name | {commands: {($name): ($raw.commands[$name] | .stdout |= sub("\\[\"RS\"\\]"; "[\"Off\"]"))}}) as $off
     | {files: {"/sys/class/net/enp129s0f0np0/speed": "25000"}} as $slow
     | ("module enp129s0f0np0" as $name | {commands: ($off.commands + {($name): ($raw.commands[$name] | .stdout |= sub("MMA1B00"; "MCP1600"))})}) as $copper
     | ([$raw, second($raw; {}), second($raw; $off)], [$raw, second($raw; $off)], [$raw, second($raw; $off + $slow)], [$raw, second($raw; $copper)])
     | [between(.)[] | select(.id == "nic-fec-ends") | "\(.status) \(.severity) \(.host) \(.device): \(.found)"] | join("\n")'
+@test "FEC that differs between links of one speed and kind of module is a fault, and between others is none" {
+  answered fec-ends
   assert_output "bad required host2 mlx5_0: RS on host0 mlx5_0, host1 mlx5_0; Off on host2 mlx5_0
 bad required host1 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
 bad required host0 mlx5_0: Off on host1 mlx5_0; RS on host0 mlx5_0
@@ -127,9 +132,7 @@ ok required host0 null: Off or RS on all
 ok required host1 null: Off or RS on all"
 }
 
-@test "FEC that differs between modules of one type and other part numbers is a warning; of another type, or none that is known, it is none" {
-  # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | "fec enp129s0f0np0" as $fec | "module enp129s0f0np0" as $optic
+asks fec-types '$f["nic-mlx5"] as $raw | "fec enp129s0f0np0" as $fec | "module enp129s0f0np0" as $optic
     | def is($mode; $part; $type): {commands: {($fec): ($raw.commands[$fec] | .stdout |= sub("\\[\"RS\"\\]"; "[\"\($mode)\"]")),
         ($optic): ($raw.commands[$optic] | .stdout |= sub("MMA1B00-C100D"; $part) | .stdout += ($type | map("\n\tTransceiver type : " + .) | add // ""))}};
       ["100G Ethernet: 100G Base-SR4 or 25GBase-SR"] as $sr4
@@ -140,15 +143,23 @@ ok required host1 null: Off or RS on all"
        [second($raw; is("RS"; "A"; ["100G Ethernet: (reserved or unknown)"])), second($raw; is("Off"; "B"; ["100G Ethernet: (reserved or unknown)"]))],
        [second($raw; is("RS"; "A"; $sr4)), second($raw; is("RS"; "A"; $sr4))])
     | [between(.)[] | select(.id == "nic-fec-types") | "\(.status) \(.severity) \(.host): \(.found)"] | join("; ")'
+@test "FEC that differs between modules of one type and other part numbers is a warning; of another type, or none that is known, it is none" {
+  answered fec-types
   assert_line --index 0 "bad advisory host2: RS on host0 mlx5_0, host1 mlx5_0; Off on host2 mlx5_0"
   assert_line --index 1 --regexp '^ok advisory host0: RS on all; (ok advisory host[23]: RS on all(; )?){2}$'
   assert_equal "${#lines[@]}" 2
 }
 
+asks cables 'cables({a: ["l1", "l2"], b: ["l1", "l2"], c: ["l3", "l4"], d: ["l3", "l4"]}, {a: ["l1", "l1"], b: ["l1", "l1"], c: ["l2", "l2"], d: ["l2", "l2"]},
+    {a: ["l1", "l2"], b: ["l3", "l4"]}, {a: ["l1"], b: ["l2"]}, {a: ["l1", null], b: ["l1", "l2"]}, {a: ["l1", "l2"], b: ["l2"]})'
+asks cables-2 'cables({a: ["l1", "l2", "l3"], b: ["l1", "l2", "l3"], c: ["l2", "l1", "l3"], d: ["l1", "l2", "l3"]},
+    {a: ["l1", "l1", "l1"], b: ["l1", "l1", "l1"], c: ["l1", "l1", "l2"], d: ["l2", "l2", "l2"], e: ["l2", "l2", "l2"]},
+    {a: ["l1", "l2"], b: ["l2", "l1"]}, {a: ["l1", "l2"], b: ["l1", "l3"], c: ["l1", "l4"]})'
+asks cables-3 'cables({a: ["l1", "l2"], b: ["l2", "l1"], c: ["l1", "l2"], d: ["l2", "l1"]},
+    {a: ["s1", "l"], b: ["s1", "l"], c: ["s2", "l"], d: ["s2", "l"], e: ["s2", "l"]})'
 @test "cables: rail i of all hosts that share leaves is on one leaf, or the host and the rail are named" {
   # two racks of rails; a rack whose leaf takes all rails beside another; hosts that share no leaf; one rail each
-  run with_cases 'cables({a: ["l1", "l2"], b: ["l1", "l2"], c: ["l3", "l4"], d: ["l3", "l4"]}, {a: ["l1", "l1"], b: ["l1", "l1"], c: ["l2", "l2"], d: ["l2", "l2"]},
-    {a: ["l1", "l2"], b: ["l3", "l4"]}, {a: ["l1"], b: ["l2"]}, {a: ["l1", null], b: ["l1", "l2"]}, {a: ["l1", "l2"], b: ["l2"]})'
+  answered cables
   assert_output "4 well
 4 well
 0 well
@@ -156,9 +167,7 @@ ok required host1 null: Off or RS on all"
 0 well
 0 well"
   # two cables of a host exchanged; one in the leaf of another rack; of two hosts nobody knows which is wrong
-  run with_cases 'cables({a: ["l1", "l2", "l3"], b: ["l1", "l2", "l3"], c: ["l2", "l1", "l3"], d: ["l1", "l2", "l3"]},
-    {a: ["l1", "l1", "l1"], b: ["l1", "l1", "l1"], c: ["l1", "l1", "l2"], d: ["l2", "l2", "l2"], e: ["l2", "l2", "l2"]},
-    {a: ["l1", "l2"], b: ["l2", "l1"]}, {a: ["l1", "l2"], b: ["l1", "l3"], c: ["l1", "l4"]})'
+  answered cables-2
   assert_output "c mlx5_0 required: rail 0 on l2, port 1; other hosts have it on l1
 c mlx5_1 required: rail 1 on l1, port 1; other hosts have it on l2
 3 well
@@ -174,25 +183,24 @@ b mlx5_1 required: rail 1 on l3, port 1; other hosts have it on l2, l4
 c mlx5_1 required: rail 1 on l4, port 1; other hosts have it on l2, l3
 0 well"
   # two leaves whose order alternates; a leaf of its own for the storage of each rack
-  run with_cases 'cables({a: ["l1", "l2"], b: ["l2", "l1"], c: ["l1", "l2"], d: ["l2", "l1"]},
-    {a: ["s1", "l"], b: ["s1", "l"], c: ["s2", "l"], d: ["s2", "l"], e: ["s2", "l"]})'
+  answered cables-3
   refute_output --partial required
   assert_output --partial "a mlx5_0 advisory: rail 0 on s1, port 1; other hosts have it on s2"
 }
 
-@test "a card whose firmware answers LLDP itself is told how to leave it to the host" {
-  # shellcheck disable=SC2016
-  run with_cases '("nic-mlx5", "nic-irdma", "nic-bnxt") as $of | $f[$of] | .commands.lldp |= (.exit = 1 | .stdout = "")
+asks lldp-agent '("nic-mlx5", "nic-irdma", "nic-bnxt") as $of | $f[$of] | .commands.lldp |= (.exit = 1 | .stdout = "")
     | .links |= with_entries(if .key | endswith("/driver") then .value |= sub("mlx5_core"; "i40e") else . end)
     | judged(.; subject($of))[] | select(.id == "nic-neighbour").remedy'
+@test "a card whose firmware answers LLDP itself is told how to leave it to the host" {
+  answered lldp-agent
   assert_output "Start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags enp129s0f0np0 disable-fw-lldp on
 Start lldpd; turn LLDP on at the switch port; ethtool --set-priv-flags ice0 fw-lldp-agent off
 Start lldpd; turn LLDP on at the switch port; switch off the LLDP agent of the card's firmware (niccli)"
 }
 
+asks alone '$f["nic-mlx5"] as $raw | [between([$raw])[]], [group([$raw, $raw]) | map(.host.fabric = "loopback") | nothing(.)[]] | length'
 @test "one host, and two names of one machine on a loopback, have nothing between them" {
-  # shellcheck disable=SC2016
-  run with_cases '$f["nic-mlx5"] as $raw | [between([$raw])[]], [group([$raw, $raw]) | map(.host.fabric = "loopback") | nothing(.)[]] | length'
+  answered alone
   assert_output "0
 0"
 }
