@@ -29,7 +29,7 @@ class Port(Model):
 
 
 class Tables(Model):
-    """All counters of one host at one moment, as perch.flow/1 and perch.environment/1 have them."""
+    """All counters of one host at one moment, as perch.environment/1 has them."""
 
     time_s: str = ""
     host: Values = {}

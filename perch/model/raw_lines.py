@@ -88,6 +88,16 @@ class StartLine(Model, tag_field="kind", tag="start"):
     begun: str
 
 
+class BeginLine(Model, tag_field="kind", tag="begin"):
+    """A flow of a soak begins for the first time; the agent reads it when it goes on."""
+
+    id: str
+    role: str
+    sample: SampleNumber
+    boot_id: str
+    passed_s: Seconds
+
+
 class EpisodeLine(Model, tag_field="kind", tag="episode"):
     """What happened in a soak beside its plan."""
 

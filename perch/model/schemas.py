@@ -16,6 +16,17 @@ from perch.model.bundle import BundleDocument
 from perch.model.comparison import Comparison
 from perch.model.index import IndexLine
 from perch.model.plan import PlanDocument, RetryDocument, RoundLine
+from perch.model.raw_lines import (
+    SCHEMA,
+    BeginLine,
+    EndLine,
+    EpisodeLine,
+    FlowLine,
+    Head,
+    LayoutLine,
+    SampleLine,
+    StartLine,
+)
 from perch.model.record import Record
 from perch.model.share import Share
 from perch.model.tuning import TuningDocument
@@ -24,15 +35,17 @@ from perch.model.verdict_document import VerdictDocument
 FOLDER = HOME / "reports/schema"
 
 #: Name, identifier and type of each.
-GENERATED: dict[str, tuple[str, type]] = {
+GENERATED: dict[str, tuple[str, Any]] = {
     "baseline": ("perch.baseline/1", BaselineDocument),
     "bundle": ("perch.bundle/1", BundleDocument),
     "comparison": ("perch.comparison/1", Comparison),
+    "flows": (f"{SCHEMA}/flows", Head | StartLine | BeginLine | FlowLine | EpisodeLine | EndLine),
     "index": ("perch.index/2", IndexLine),
     "plan": ("perch.plan/2", PlanDocument),
     "record": ("perch.record/2", Record),
     "retry": ("perch.retry/1", RetryDocument),
     "rounds": ("perch.rounds/2", RoundLine),
+    "samples": (f"{SCHEMA}/samples", Head | LayoutLine | SampleLine),
     "share": ("perch.share/1", Share),
     "tuning": ("perch.tuning/1", TuningDocument),
     "verdict": ("perch.verdict/1", VerdictDocument),
@@ -40,8 +53,7 @@ GENERATED: dict[str, tuple[str, type]] = {
 
 #: Why the others are written by hand.
 BY_HAND = {
-    "environment": "the agent's jq writes it; the types read a part of it and ignore the rest",
-    "flow": "the agent's jq writes it; the types read a part of it and ignore the rest",
+    "environment": "the agent writes it; the types read a part of it and ignore the rest",
     "host_check": "roles/host_check's script writes it, and jq reads it",
     "line": "the engine writes it; the readers of perch/tools accept each version's keys",
     "switch": "Ansible writes it, and jq reads it",

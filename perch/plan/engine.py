@@ -13,7 +13,7 @@ from perch.home import HOME
 
 #: What `make -C engine check-tool` builds.
 CHECKER = "engine/build-check/perch"
-REMEDY = "run make -C engine check-tool; with the installed collection, run pip install on it"
+REMEDY = "run make setup; with the installed collection, run pip install on it"
 
 
 def _program() -> Path:
@@ -32,6 +32,12 @@ Check = Callable[[Sequence[str]], str | None]
 
 USAGE = 2
 LONGEST_S = 10
+
+
+def _why(error: OSError | subprocess.SubprocessError, program: Path) -> str:
+    if isinstance(error, OSError):
+        return f"{program}: {error.strerror}"
+    return f"{program} gave no answer within {LONGEST_S} s"
 
 
 def checker(program: Path = PROGRAM) -> Check:
@@ -55,7 +61,7 @@ def checker(program: Path = PROGRAM) -> Check:
         except (OSError, subprocess.SubprocessError) as error:
             raise PerchError(
                 ExitCode.INCONCLUSIVE,
-                f"the engine cannot be asked for its rules: {error}",
+                f"the engine cannot be asked for its rules: {_why(error, program)}",
                 remedy=REMEDY,
             ) from None
         said = ended.stderr.strip().removeprefix("perch: ")

@@ -167,7 +167,7 @@ def test_a_soak_is_asked_with_its_times(built: engine.Check) -> None:
 
 
 def test_an_engine_that_is_not_built_is_named_with_what_builds_it(tmp_path: Path) -> None:
-    with pytest.raises(PerchError, match="run make -C engine check-tool") as caught:
+    with pytest.raises(PerchError, match="No such file or directory; run make setup") as caught:
         planned([suite_test()], hosts(2), engine.checker(tmp_path / "perch"))
     assert caught.value.code == ExitCode.INCONCLUSIVE
 

@@ -13,6 +13,7 @@ import pytest
 from perch.model import schemas
 from perch.run import judging
 from tests.py import soak_built
+from tests.py.conftest import FIXTURES
 
 
 @pytest.mark.parametrize("name", schemas.GENERATED)
@@ -36,6 +37,20 @@ def test_records_and_verdict_are_as_their_schemas_say(
     for line in (root / "records.jsonl").read_bytes().splitlines():
         record.validate(msgspec.json.decode(line))
     assert verdict_of(root)["verdict"] in ("PASS", "INCONCLUSIVE")
+
+
+@pytest.mark.parametrize("run", ["loopback", "rxe", "perftest", "transfer", "soak"])
+def test_raw_lines_are_as_their_schemas_say(run: str, tmp_path: Path) -> None:
+    root = FIXTURES / run / "run"
+    if run == "soak":
+        root = soak_built.composed(tmp_path / "run", "--duration 1200").root
+    for name in ("flows", "samples"):
+        lines = jsonschema.Draft202012Validator(schemas.schema(name))
+        files = sorted(root.glob(f"raw/*/{name}.jsonl"))
+        assert len(files) == 2
+        for line in (line for file in files for line in file.read_bytes().splitlines()):
+            lines.validate(msgspec.json.decode(line))
+            assert not lines.is_valid(msgspec.json.decode(line) | {"kind": "other"})
 
 
 def verdict_of(root: Path) -> dict[str, Any]:
