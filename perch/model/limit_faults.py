@@ -114,8 +114,17 @@ def _range_faults(at: str, value: dict[Any, Any]) -> Iterator[Fault]:
         if key not in ("min", "max"):
             yield _fault(f"{at}.{key}", "unknown; a range has min, max or both")
         if not is_finite(bound):
-            yield _fault(f"{at}.{key}", "not a number")
+            yield _fault(f"{at}.{key}", _no_number(bound))
     yield from _crossed(at, value, "it matches nothing")
+
+
+def _no_number(value: Any) -> str:
+    """YAML 1.1 reads 1e300 as text: its numbers have a point and a sign."""
+    try:
+        float(value if isinstance(value, str) else "")
+    except ValueError:
+        return "not a number"
+    return f"not a number: YAML reads {shown(value)} as text; write such as 90 or 1.0e+3"
 
 
 def _crossed(at: str, value: dict[Any, Any], so: str) -> Iterator[Fault]:
@@ -244,7 +253,7 @@ def _bound_faults(bound: Any, metric: Any) -> Iterator[Fault]:
     for key in ("min", "max"):
         end = bound.get(key)
         if key in bound and not (is_finite(end) and abs(end) < MOST):
-            yield _fault(f"bound.{key}", "not a number")
+            yield _fault(f"bound.{key}", _no_number(end))
     if not is_finite(bound.get("min")) and not is_finite(bound.get("max")):
         yield _fault("bound", "no bound: neither min nor max is a number")
     yield from _crossed("bound", bound, "nothing can meet it")

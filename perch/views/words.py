@@ -113,17 +113,24 @@ def quantity(value: Figure, unit: str) -> str:
     return whole(value) if unit == "segments" else f"{figure(value)} {unit_sign(unit)}"
 
 
+def _end(value: Figure) -> str:
+    """An end of a bound: as JSON has it where it is too small for decimals."""
+    if is_finite(value) and 0 < abs(value) < _DECIMALS[-1][0]:
+        return encode(rounded(value)).decode()
+    return plain(value)
+
+
 def bound(limit: Bound | None, unit: str | None) -> str:
     """`at least 90 Gb/s`; a dash where there is no limit."""
     low, high = (limit.min, limit.max) if limit else (None, None)
     if low is None and high is None:
         return "-"
     if low is not None and low == high:
-        text = plain(low)
+        text = _end(low)
     elif low is not None and high is not None:
-        text = f"{plain(low)} to {plain(high)}"
+        text = f"{_end(low)} to {_end(high)}"
     else:
-        text = f"at most {plain(high)}" if low is None else f"at least {plain(low)}"
+        text = f"at most {_end(high)}" if low is None else f"at least {_end(low)}"
     return f"{text} {unit_sign(unit)}".rstrip()
 
 

@@ -98,6 +98,20 @@ def test_each_fault_of_a_limit_is_named_by_its_key(edit: dict[str, Any], named: 
     assert keys(edited(SOUND, edit)) == named
 
 
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("1e300", 'not a number: YAML reads "1e300" as text; write such as 90 or 1.0e+3'),
+        ("ten", "not a number"),
+        (None, "not a number"),
+    ],
+)
+def test_a_number_that_yaml_reads_as_text_is_named(end: object, says: str) -> None:
+    limit = edited(SOUND, {"bound": {"max": end}})
+    found = [one.says for one in limit_faults.run_faults(document(limit))]
+    assert says in found
+
+
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("least", [0, -5, 1e-9])
 def test_a_bound_that_every_figure_meets_is_a_fault(metric: str, least: float) -> None:

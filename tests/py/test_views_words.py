@@ -41,6 +41,7 @@ def test_a_size_is_in_the_largest_binary_unit_that_divides_it(size: int | None, 
         (Bound(None, 2000), "us", "at most 2,000 µs"),
         (Bound(5, 5), "records", "5 records"),
         (Bound(0.5, 2), None, "0.500 to 2"),
+        (Bound(0.000001, None), "Gb/s", "at least 1e-6 Gb/s"),
         (None, None, "-"),
     ],
 )
