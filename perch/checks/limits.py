@@ -25,6 +25,7 @@ COLUMNS = tuple(
 
 #: Remedies where no required limit judged a record.
 PUT_LIMITS = "put the run's limits (perch.limits/1, as JSON) at inputs/limits.json and judge again"
+IMPORT_AGAIN = "import the outputs again with --limits SET, a set of reports/limits or a file"
 MEASURE = "see the findings of the missing flows, and measure again"
 
 #: So many differences of two fabrics are named.
@@ -226,13 +227,15 @@ def limits_to_judge_by(run: RunView) -> Iterator[Check]:
             remedy=for_soak(run.soak_state) or MEASURE,
         )
         return
+    first = next(run.plan.flows(), None)
+    put_limits = IMPORT_AGAIN if first is not None and first.imported else PUT_LIMITS
     yield Check(
         id="limits",
         title="There are limits to judge by",
         fault="There are no limits to judge by",
         status="inconclusive",
         measured=run.limits.fault or "no required limit judged any record",
-        remedy=(None if run.limits.fault else for_soak(run.soak_state)) or PUT_LIMITS,
+        remedy=(None if run.limits.fault else for_soak(run.soak_state)) or put_limits,
     )
 
 

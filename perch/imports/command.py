@@ -11,6 +11,7 @@ from stat import S_ISREG
 
 from perch.errors import ExitCode, PerchError
 from perch.model.record import Number
+from perch.model.text import plural
 
 _RATE = re.compile(r"[1-9][0-9]*(\.[0-9]+)?")
 
@@ -136,7 +137,8 @@ def _make_run(args: argparse.Namespace, files: _Files, rate_gbit_s: Number | Non
     )
     for message in made.messages:
         files.say(message)
-    print(f"{root}: {made.outputs} outputs of {made.files} files; judge it: perchctl judge {root}")
+    read = f"{plural(made.outputs, 'output')} of {plural(made.files, 'file')}"
+    print(f"{root}: {read}; judge it: perchctl judge {root}")
 
 
 def command(args: argparse.Namespace) -> int:

@@ -128,6 +128,13 @@ def test_files_of_one_name_and_outputs_without_a_size_keep_their_places(
     assert "2 of 2 records measured" in judged(perchctl, 3)
 
 
+def test_a_run_without_limits_says_how_to_give_them(perchctl: Perchctl) -> None:
+    ended = perchctl("import", "--run", "run", SEND_LAT)
+    assert ended.stdout == "run: 1 output of 1 file; judge it: perchctl judge run\n"
+    judged(perchctl, 3)
+    assert str(check("limits")["remedy"]).startswith("import the outputs again with --limits SET")
+
+
 def test_several_sizes_that_cannot_be_read_are_each_named(perchctl: Perchctl) -> None:
     ended = perchctl("import", "--run", "run", FIXTURES / "perftest/4.5/send_bw_all.txt")
     assert ended.code == 1
