@@ -294,6 +294,8 @@ CASES
   jq -s '.[0] * .[1]' "$FIXTURES/machine-amd.json" "$FIXTURES/gpu-nvidia.json" >gpu.json
   cases gpu.json <<'CASES'
 gpu-present = ok = .
+gpu-modules = info = .
+gpu-modules = unknown = del(.files["/proc/modules"])
 gpu-direct = ok = .files["/proc/modules"] = ""
 gpu-direct = ok = .files["/proc/driver/nvidia/version"] |= sub("Open Kernel Module for x86_64"; "x86_64 Kernel Module")
 gpu-direct = bad = (.files["/proc/driver/nvidia/version"] |= sub("Open Kernel Module for x86_64"; "x86_64 Kernel Module")) | .files["/proc/modules"] = "nvidia 1 0 - Live 0x0"
@@ -318,6 +320,8 @@ gpu-memory-errors = bad = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "
 gpu-memory-errors = ok = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002" | .files["/sys/bus/pci/devices/0000:c4:00.0/ras/umc_err_count"] = "ue: 0\nce: 7"
 gpu-memory-errors = unknown = .files["/sys/bus/pci/devices/0000:c4:00.0/vendor"] = "0x1002" | .files["/sys/bus/pci/devices/0000:c4:00.0/ras/umc_err_count"] = "0"
 CASES
+  judge gpu.json '.files["/proc/driver/nvidia/params"] = "EnableMSI: 1\nGrdmaPciTopoCheckOverride: 1\nRegistryDwords: \"\"" | .files["/proc/modules"] += "\ngdrdrv 24576 0 - Live 0x0"'
+  assert_equal "$(found_of gpu-modules)" "gdrdrv loaded, GrdmaPciTopoCheckOverride 1"
   judge gpu.json
   whole
   assert_equal "$(found_of gpu-bar)" "131,072 MiB for 81,559 MiB of memory"

@@ -59,6 +59,20 @@ def direct($raw; $host; $gpus):
         remedy: "Set host_tune_peermem: true, or install the open kernel modules",
         source: "NVIDIA, GPUDirect RDMA, kernel modules; rdma-core, ibv_reg_dmabuf_mr(3)" });
 
+# What else decides how a NIC and the processor reach GPU memory: GDRCopy's module, and parameters of NVIDIA's driver.
+def parameters: ["EnableStreamMemOPs", "GrdmaPciTopoCheckOverride", "PeerMappingOverride"];
+def modules($raw; $host; $gpus):
+  select(any($gpus[]; .vendor == "NVIDIA"))
+  | (m::file($raw; "/proc/driver/nvidia/params") // "") as $text
+  | [ "gdrdrv " + (if has_module($raw; "gdrdrv") then "loaded" else "not loaded" end),
+      (parameters[] as $name | $text | capture("(^|\n)" + $name + ": (?<v>[0-9]{1,10})(\n|$)").v | "\($name) \(.)") ] | join(", ") | . as $found
+  | finding($host; "modules";
+      { severity: "advisory", status: (if m::file($raw; "/proc/modules") == null then "unknown" else "info" end),
+        value: (if m::file($raw; "/proc/modules") == null then null else $found end), $found,
+        why: "hosts with other modules and parameters copy small messages of GPU memory in another way",
+        remedy: "Load gdrdrv (GDRCopy) and set the driver's parameters alike on all hosts",
+        source: "NVIDIA, GDRCopy; /proc/driver/nvidia/params" });
+
 # Under test: [{device, chain}]; a virtual function's way is that of its physical one.
 def nics($raw):
   [ $raw.links | to_entries[] | .value as $to | .key | capture("^/sys/class/infiniband/(?<device>[^/]+)$")
@@ -163,6 +177,6 @@ def errors($raw; $host; $gpu):
 def findings($host):
   . as $raw
   | gpus($raw) as $gpus
-  | present($raw; $host; $gpus), direct($raw; $host; $gpus),
+  | present($raw; $host; $gpus), direct($raw; $host; $gpus), modules($raw; $host; $gpus),
     ( select($gpus != []) | nics($raw)[] as $nic | acs($raw; $host; $gpus; $nic), distance($raw; $host; $gpus; $nic) ),
     ( $gpus[] as $gpu | width($raw; $host; $gpu), bar($raw; $host; $gpu), errors($raw; $host; $gpu) );

@@ -144,6 +144,28 @@ def ats($own; $d):
       remedy: "Run mlxconfig -d DEVICE set ATS_ENABLED=1 on cards that have ATS" };
     r::result("info"; .ats | on_off; .ats | on_off));
 
+# 32 outstanding requests are too few to fill a fast link with what a card reads.
+def tags($own; $d):
+  setting($own; "pcie-extended-tags"; $d;
+    { wanted: (if $own.extended_tags == null then null else "on" end), why: "a card with few outstanding reads cannot fill its link",
+      remedy: "Update the BIOS; by hand setpci -s \($d.chain[0]) CAP_EXP+8.w=0100:0100, lost at reboot" };
+    if .extended_tags == null then r::not_applicable("the card has no extended tags")
+    else r::either(.extended_tags; .extended_tags | on_off; .extended_tags | on_off) end);
+
+def aspm($own; $d):
+  setting($own; "pcie-aspm"; $d;
+    { wanted: "off", why: "a link that sleeps takes microseconds to wake, which shows in the latency", source: "PCI Express Base Specification, Link Control",
+      remedy: "Set host_tune_pcie_aspm: disabled, or switch ASPM off in the BIOS" };
+    if .aspm == null then r::unknown("no Link Control") else r::either(.aspm == "off"; .aspm; .aspm) end);
+
+# Only shown: what memory of another device (a GPU) or an error of the bus makes of it is the test's to show.
+def second($own; $d):
+  ( {id: "pcie-atomics", value: ($own.atomics | on_off), why: "atomic operations on memory of another device, such as a GPU, need it"},
+    {id: "pcie-completion-timeout", value: $own.timeout, why: "after this time without an answer of memory the card reports an error"} ) as $one
+  | setting($own; $one.id; $d;
+      { wanted: null, why: $one.why, source: "PCI Express Base Specification, Device Control 2", remedy: "Set it alike in each BIOS; lspci -vv shows DevCtl2" };
+      if $one.value == null then r::not_applicable("not told") else r::result("info"; $one.value; $one.value) end);
+
 # ---- errors -----------------------------------------------------------------------------------------------------
 
 # "RxErr 0\nBadTLP 3\n...\nTOTAL_ERR_COR 3" -> ["BadTLP 3"]; null where there is no such file, "damaged" where it does not
@@ -217,7 +239,7 @@ def of_device($raw; $d; $host; $gbit):
     pcie_link($raw; $d; $host; "width"; . as $path | lanes($raw; $path); "x"; "narrower"),
     uplink($raw; $d; $host), bandwidth($raw; $d; $host.link_gbit_s // $gbit),
     payload($own; $above; $d), read_request($own; $d; $wanted.max_read_request),
-    relaxed_ordering($own; $d; $wanted.relaxed_ordering), acs($raw; $own; $d), ats($own; $d),
+    relaxed_ordering($own; $d; $wanted.relaxed_ordering), acs($raw; $own; $d), ats($own; $d), tags($own; $d), aspm($own; $d), second($own; $d),
     errors($raw; $d; "pcie-errors"; ["fatal", "nonfatal"]; "required"; "an uncorrected PCIe error loses data, or repeats it"),
     errors($raw; $d; "pcie-corrected-errors"; ["correctable"]; "advisory"; "PCIe sends damaged packets again, which costs time"),
     numa($raw; $d), irq_local($raw; $d; if $wanted.irq_local == null then true else $wanted.irq_local end);

@@ -33,7 +33,11 @@ def extended($id):
           .at as $at | {at: (($config | word($at + 2) // 0) / 16 | floor), left: (.left - 1)})
   | if .at < 256 or .left == 0 then null else .at end;
 
-# {readable, express, payload, payload_most, read_request, relaxed_ordering, redirect, ats}; what is not there is null.
+# Of Device Control 2, 7.5.3.16: the time that a card waits for an answer of memory; null: reserved
+def timeouts: {"0": "50 us to 50 ms", "1": "50 to 100 us", "2": "1 to 10 ms", "5": "16 to 55 ms", "6": "65 to 210 ms", "9": "260 to 900 ms", "10": "1 to 3.5 s", "13": "4 to 13 s", "14": "17 to 64 s"};
+
+# {readable, express, payload, payload_most, read_request, relaxed_ordering, redirect, ats, extended_tags, aspm, atomics, timeout}; what is
+# not there is null.
 def fields:
   parsed as $config
   | $config
@@ -42,7 +46,7 @@ def fields:
       capability(16) as $express
       | if $express == null then (if .size > 64 then {readable: true, express: false} else {readable: false} end)
         else
-          word($express + 8) as $control | extended(13) as $acs | extended(15) as $ats
+          word($express + 8) as $control | word($express + 16) as $link | word($express + 40) as $second | extended(13) as $acs | extended(15) as $ats
           | (if $acs == null then null else word($acs + 6) end) as $acs_control
           | (if $ats == null then null else word($ats + 6) end) as $ats_control
           | if $control == null then {readable: false}
@@ -50,6 +54,10 @@ def fields:
               { readable: true, express: true,
                 payload: (128 * pow(2; $control | bits(5; 3))), payload_most: (128 * pow(2; $config | byte($express + 4) % 8)),
                 read_request: (128 * pow(2; $control | bits(12; 3))), relaxed_ordering: ($control | bit(4)),
+                extended_tags: (if $config | byte($express + 4) | bit(5) then $control | bit(8) else null end),
+                aspm: (if $link == null then null else ["off", "L0s", "L1", "L0s and L1"][$link | bits(0; 2)] end),
+                atomics: (if $second == null then null else $second | bit(6) end),
+                timeout: (if $second == null then null elif $second | bit(4) then "none" else timeouts[$second | bits(0; 4) | tostring] end),
                 # requests or completions between two devices go up to the root, and not straight across the switch
                 redirect: (if $acs_control == null then null else ($acs_control | bit(2) or bit(3)) end),
                 ats: (if $ats_control == null then null else $ats_control | bit(15) end) } end end end;

@@ -79,6 +79,8 @@ def words:
     "nic-pcie-max-payload": ["PCIe MaxPayload is the largest possible", "wrong PCIe MaxPayload"],
     "nic-pcie-max-read-request": ["PCIe MaxReadReq is as wanted", "wrong PCIe MaxReadReq"],
     "nic-pcie-relaxed-ordering": ["PCIe relaxed ordering is as wanted", "wrong PCIe relaxed ordering"],
+    "nic-pcie-extended-tags": ["PCIe extended tags are on", "PCIe extended tags are off"],
+    "nic-pcie-aspm": ["the PCIe link never sleeps", "the PCIe link may sleep (ASPM)"],
     "nic-pcie-errors": ["no uncorrected PCIe error", "uncorrected PCIe errors"],
     "nic-pcie-corrected-errors": ["no corrected PCIe error", "corrected PCIe errors"],
     "nic-numa-node": ["the NIC's NUMA node is known", "the NIC's NUMA node is not known"],

@@ -22,7 +22,7 @@ gather_gpu() {
   local -a GPUS functions
   gpu_functions
   [ ${#GPUS[@]} -gt 0 ] || return 0
-  keep /proc/driver/nvidia/version
+  keep /proc/driver/nvidia/{version,params}
   for gpu in "${GPUS[@]}"; do
     dir=/sys/bus/pci/devices/$gpu
     mapfile -t functions < <(nic_functions "$dir")

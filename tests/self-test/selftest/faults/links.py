@@ -184,6 +184,13 @@ FAULTS = (
         word=INCONCLUSIVE,
     ),
     on_beta(
+        "link-sleeps",
+        "nic-pcie-aspm/beta/mlx5_0 host_check/differs-nic-pcie-aspm/beta/mlx5_0",
+        "a card whose PCIe link may sleep",
+        says(f"pci {CARD}", lambda text: text.replace("000070 00", "000070 02")),
+        word=PASS,
+    ),
+    on_beta(
         "adaptive-untold",
         "nic-adaptive-routing/beta/mlx5_0 host_check/differs-nic-adaptive-routing/beta/mlx5_0",
         "a card with adaptive routing that no trait names",
