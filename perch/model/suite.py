@@ -50,8 +50,8 @@ class SuiteTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SoakSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A suite's `soak`, times as it writes them."""
 
-    mode: str = "mixed"
-    pairs: str | None = None
+    mode: Literal["mixed", "alternating"] = "mixed"
+    pairs: Literal["ring", "all"] | None = None
     turn: str = "10m"
     interval: str = "60s"
     stall: str = "20ms"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
 
 from perch.errors import ExitCode, PerchError
-from perch.model.record import Number, Scope
+from perch.model.record import Scope
 from perch.model.suite import RDMA_BACKENDS, RDMA_FABRICS, Host
 from perch.model.text import did_you_mean, explained, names
 from perch.plan.template import RAILS_MAX
@@ -19,6 +20,14 @@ TOOLS_OF_A_HOST = ["perch", "perftest", "iperf3", "iperf"]
 #: The engine's default port.
 PORT = 18600
 
+#: The largest port of TCP (RFC 9293).
+LAST_PORT = 65535
+
+#: An address or a name, in no place an option.
+_address = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*|::[0-9A-Fa-f:.]*")
+
+_Slowdown = Annotated[int, msgspec.Meta(ge=1)] | Annotated[float, msgspec.Meta(ge=1)]
+_Rate = Annotated[int, msgspec.Meta(gt=0)] | Annotated[float, msgspec.Meta(gt=0)]
 
 #: Hosts that a message names.
 NAMED = 3
@@ -50,8 +59,8 @@ class _Variables(msgspec.Struct, rename=lambda name: f"perch_{name}"):
     tools: list[str] | None = None
     devices: list[str | dict[str, Any]] | None = None
     port: int | None = None
-    slowdown: Number | None = None
-    link_gbit_s: Number | None = None
+    slowdown: _Slowdown | None = None
+    link_gbit_s: _Rate | None = None
     fabric_traits: _Traits | None = None
 
 
@@ -63,6 +72,19 @@ def variables_of_a_host() -> list[str]:
     """The names of all variables that an inventory may give a host."""
     ports = [f"perch_{tool.name}_port" for tool in TOOLS.values() if tool.default_port is not None]
     return [*(f"perch_{name}" for name in _Variables.__struct_fields__), *ports]
+
+
+def _is_port(text: str) -> bool:
+    """Numbers are text where they were given on Ansible's command line."""
+    return re.fullmatch("[0-9]{1,5}", text) is not None and 1 <= int(text) <= LAST_PORT
+
+
+def wrong_ports(variables: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with a host's ports, in words."""
+    for key, value in variables.items():
+        is_port = key.startswith("perch_") and key.endswith("_port")
+        if is_port and value is not None and not _is_port(str(value)):
+            yield f"{key} is '{value}', not a port from 1 to {LAST_PORT}"
 
 
 def tool_ports(variables: Mapping[str, Any]) -> dict[str, int]:
@@ -103,15 +125,14 @@ def _misspelt(variables: Mapping[str, Any]) -> str:
 
 def host(name: str, variables: Mapping[str, Any]) -> Host:
     """Raises PerchError where a variable is missing or no plan can hold it."""
+    for why in wrong_ports(variables):
+        raise PerchError(ExitCode.USAGE, why, place=f"host {name}")
     try:
         # numbers are text where they were given on Ansible's command line
         read = msgspec.convert(variables, _Variables, strict=False)
-        ports = tool_ports(variables)
     except msgspec.ValidationError as error:
         why = _misspelt(variables) or explained(error)
         raise PerchError(ExitCode.USAGE, why, place=f"host {name}") from None
-    except ValueError as error:
-        raise PerchError(ExitCode.USAGE, str(error), place=f"host {name}") from None
     devices = [{"name": one} if isinstance(one, str) else one for one in read.devices or []]
     for number, one in enumerate(devices):
         if not isinstance(one.get("name"), str) or not one["name"]:
@@ -126,7 +147,7 @@ def host(name: str, variables: Mapping[str, Any]) -> Host:
         tools=TOOLS_OF_A_HOST if read.tools is None else read.tools,
         devices=devices,
         port=read.port or PORT,
-        tool_ports=ports,
+        tool_ports=tool_ports(variables),
         slowdown=read.slowdown or 1,
         link_gbit_s=read.link_gbit_s,
         traits=msgspec.to_builtins(read.fabric_traits) if read.fabric_traits else {},
@@ -144,10 +165,29 @@ def refused_fabric(fabric: str) -> tuple[str, str] | None:
 
 
 def _refused(host: Host) -> tuple[str, str] | None:
-    """Why a host's fabric, backends and devices do not fit each other, and what to do."""
+    """What is wrong with a host, and what to do."""
     fault = refused_fabric(host.fabric)
     if fault is not None:
         return fault
+    if not _address.fullmatch(host.address):
+        why = f"perch_address is '{host.address}', not an address or a name"
+        return why, "give one without a prefix length"
+    return _shared_port(host) or _without_devices(host)
+
+
+def _shared_port(host: Host) -> tuple[str, str] | None:
+    """Of the servers that the host runs."""
+    of_tools = {tool: port for tool, port in host.tool_ports.items() if tool in host.tools}
+    servers = {"perch": host.port, **of_tools}
+    for port in servers.values():
+        same = [tool for tool, its in servers.items() if its == port]
+        if len(same) > 1:
+            return f"{' and '.join(same)} have the same port {port}", "give each its own"
+    return None
+
+
+def _without_devices(host: Host) -> tuple[str, str] | None:
+    """Fabric, backends and devices that do not fit each other."""
     rdma = [one for one in RDMA_BACKENDS if one in host.backends]
     if rdma and host.fabric == "ethernet" and host.scope == "hardware":
         why = f"perch_fabric is ethernet, and perch_backends has {rdma[0]}"

@@ -9,6 +9,9 @@ from perch.model.plan import Expect
 from perch.model.suite import SuiteTest
 from perch.tools.command import Command, Cost, Ends, Template, Want, Word, count, duration_s, flag
 
+#: iperf3's own MAX_STREAMS (iperf_api.h).
+MAX_STREAMS = 128
+
 
 def _refusals(test: SuiteTest) -> Iterator[str]:
     if test.backend is not None or test.provider is not None or test.op != "send":
@@ -19,6 +22,9 @@ def _refusals(test: SuiteTest) -> Iterator[str]:
         yield f"{test.tool} measures one size a test"
     if test.get("duration") is None:
         yield f"{test.tool} needs a duration"
+    streams = test.params.get("streams", 1)
+    if type(streams) is not int or not 1 <= streams <= MAX_STREAMS:
+        yield f"streams is {streams!r}; give a whole number from 1 to {MAX_STREAMS}"
 
 
 def _client(test: SuiteTest) -> list[Word]:

@@ -25,9 +25,6 @@ Document = dict[str, Any]
 #: A host whose name no folder may have has no files, either.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
-#: The largest port of TCP (RFC 9293).
-LAST_PORT = 65535
-
 SIGNS = {
     "pass": "ok",
     "fail": "BAD",
@@ -62,21 +59,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder that playbooks/check.yml made")
 
 
-def _is_port(text: str) -> bool:
-    """Numbers are text where they were given on Ansible's command line."""
-    return re.fullmatch("[0-9]{1,5}", text) is not None and 1 <= int(text) <= LAST_PORT
-
-
 def _wrong(variables: Document) -> Iterator[str]:
     """What is wrong with a host's variables, in words."""
-    from perch.plan.hosts import variables_of_a_host
+    from perch.plan.hosts import variables_of_a_host, wrong_ports
 
     known = variables_of_a_host()
-    for key, value in variables.items():
+    for key in variables:
         if key.startswith("perch_") and key not in known:
             yield f"there is no variable '{key}'{did_you_mean(key, known)}"
-        elif key.endswith("_port") and value is not None and not _is_port(str(value)):
-            yield f"{key} is '{value}', not a port from 1 to {LAST_PORT}"
+    yield from wrong_ports(variables)
 
 
 def _planned(name: str, variables: Document) -> PlanHost:

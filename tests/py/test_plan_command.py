@@ -219,6 +219,10 @@ def test_a_run_is_never_planned_over(run: Path, perchctl: Perchctl) -> None:
             inputs(suite={"name": "s", "title": "S", "tests": [], "soak": {"trun": "10m"}}),
             "it cannot be planned: suite.soak: unknown key 'trun', did you mean 'turn'?",
         ),
+        (
+            inputs(suite={"name": "s", "title": "S", "tests": [], "soak": {"mode": "zzz"}}),
+            "it cannot be planned: suite.soak.mode: invalid enum value 'zzz'",
+        ),
         (inputs(zzz=1), "it cannot be planned: unknown key 'zzz'\n"),
     ],
 )

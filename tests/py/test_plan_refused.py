@@ -50,6 +50,16 @@ def test_a_device_without_a_name_is_refused(device: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("slowdown", [1e308, 1e9, 10**30])
+def test_a_flow_that_would_take_years_is_refused(slowdown: float) -> None:
+    with pytest.raises(PerchError) as caught:
+        planned([suite_test()], hosts(2, perch_slowdown=slowdown))
+    assert str(caught.value) == (
+        "test t: a flow would take longer than 365 days, the longest that the engine accepts; "
+        "lower perch_slowdown, or measure less"
+    )
+
+
 # ---- the engine ----------------------------------------------------------------------------------
 
 
@@ -247,6 +257,12 @@ def test_what_the_cxi_tools_refuse_is_said(op: str, params: dict[str, Any], why:
             "iperf has no kind 'latency'; known are bandwidth",
         ),
         ({"op": "write", "params": {"size": 8}}, "iperf has no backend, provider or op"),
+        (
+            {"params": {"size": 8, "duration": "1s", "streams": "two"}},
+            "streams is 'two'; give a",
+        ),
+        ({"params": {"size": 8, "duration": "1s", "streams": -1}}, "streams is -1; give a whole"),
+        ({"params": {"size": 8, "duration": "1s", "streams": True}}, "streams is True; give a"),
         ({"params": {"duration": "1s"}}, "it has no parameter size"),
     ],
 )
