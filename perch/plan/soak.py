@@ -17,13 +17,10 @@ from perch.model.record import Number
 from perch.model.suite import SoakSettings, Suite, SuiteTest
 from perch.plan.forms import ROUND_SECONDS
 from perch.plan.pairs import Pair, Turn, circle, mesh, ring
-from perch.plan.times import NO_PROGRESS_S, whole
+from perch.plan.times import DAY_S, LONGEST_S, NO_PROGRESS_S, whole
 
-DAY_S = 86400
-
-#: The longest time that the engine takes (JOB_TIME_MAX, engine/src/job/members.h), and the shortest
-#: interval and stall; no shorter time to connect in is of use.
-LONGEST_S, LEAST_S = 365 * DAY_S, 0.001
+#: The shortest interval and stall; no shorter time to connect in is of use.
+LEAST_S = 0.001
 
 #: Turns of one plan: each is a round, and the reports hold every flow of all of them.
 TURNS_MAX = 5000

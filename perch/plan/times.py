@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from perch.errors import ExitCode, PerchError
 from perch.model.record import Number, Scope
 from perch.model.suite import Carrier, SuiteTest
 from perch.plan.counted import table
 from perch.tools.command import Command, Cost
+
+DAY_S = 86400
+
+#: The longest time that the engine takes (JOB_TIME_MAX, engine/src/job/members.h).
+LONGEST_S = 365 * DAY_S
 
 #: Seconds without progress after which the engine gives up.
 NO_PROGRESS_S = 30
@@ -56,11 +62,15 @@ def estimate_s(
 ) -> Number:
     """Seconds, to a tenth. Pairs of devices work side by side on cards; software shares cores.
 
-    lag: seconds until the counters of both ends show the flow.
+    lag: seconds until the counters of both ends show the flow. Raises PerchError.
     """
     shared = 1 if scope == "hardware" else devices
     cost = usual(command.carrier(test), scope, slowdown)
     seconds = command.measuring(test, cost, shared) + START_S * slowdown + lag
+    if seconds > LONGEST_S:
+        what = "a flow would take longer than 365 days, the longest that the engine accepts"
+        remedy = "lower perch_slowdown, or measure less"
+        raise PerchError(ExitCode.USAGE, what, place=f"test {test.name}", remedy=remedy)
     return whole(math.floor(seconds * 10 + 0.5) / 10)
 
 
