@@ -94,7 +94,10 @@ class _Copies:
 
     def _name(self, name: str) -> str:
         plain = re.sub("[^A-Za-z0-9._-]", "-", name)
-        free, n = plain.removeprefix("."), 2
+        plain = plain.removeprefix(".")
+        if not _NAME.fullmatch(plain):  # perchctl bundle packs no other one
+            plain = f"output{plain}"
+        free, n = plain, 2
         while f"{FOLDER}/{free}" in self.given:
             free, n = f"{n}-{plain}", n + 1
         return free

@@ -225,6 +225,7 @@ def _write(
     import msgspec
 
     from perch.plan import share
+    from perch.run.lines import replace
 
     for folder in ("inputs", "raw"):
         try:
@@ -234,9 +235,7 @@ def _write(
     content = msgspec.json.encode(plan) + b"\n"
     share.write(root / share.FOLDER, share.shares(plan, content, lines))
     for name, one in {**more, PLAN: content}.items():
-        part = root / f"{name}.part"
-        part.write_bytes(one)
-        part.replace(root / name)
+        replace(root / name, one)
 
 
 def _recall(root: Path, args: argparse.Namespace) -> None:

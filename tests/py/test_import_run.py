@@ -135,6 +135,14 @@ def test_a_run_without_limits_says_how_to_give_them(perchctl: Perchctl) -> None:
     assert str(check("limits")["remedy"]).startswith("import the outputs again with --limits SET")
 
 
+@pytest.mark.parametrize("name", ["ü.txt", "-x.txt", ".hidden", "_.txt"])
+def test_an_output_of_any_name_can_be_bundled(perchctl: Perchctl, name: str) -> None:
+    Path("./" + name).write_bytes(IPERF.read_bytes())
+    made(perchctl, "--limits", "local", "./" + name)
+    assert perchctl("report", "run").code == 0
+    assert perchctl("bundle", "run").code == 0
+
+
 def test_several_sizes_that_cannot_be_read_are_each_named(perchctl: Perchctl) -> None:
     ended = perchctl("import", "--run", "run", FIXTURES / "perftest/4.5/send_bw_all.txt")
     assert ended.code == 1

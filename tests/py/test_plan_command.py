@@ -256,6 +256,18 @@ def test_limits_that_cannot_be_read_leave_no_plan(
     assert not (run / "plan.json").exists()
 
 
+def test_a_full_disk_is_named_with_the_file_that_found_no_room(
+    run: Path, perchctl: Perchctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")  # as write(2): without a file
+
+    monkeypatch.setattr("pathlib.Path.chmod", full)
+    ended = perchctl("plan", run, "--limits", LIMITS)
+    assert ended.code == 6 and f"{run}/inputs/" in ended.stderr and "No space" in ended.stderr
+    assert not (run / "plan.json").exists() and list(run.glob("**/*.part")) == []
+
+
 def test_a_fault_of_the_sites_limits_is_named(run: Path, perchctl: Perchctl) -> None:
     site = run.parent / "site.yml"
     site.write_text("limits:\n  - {id: a, severity: removed, source: s}\n")
