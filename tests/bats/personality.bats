@@ -422,7 +422,7 @@ proxied() { [ "$(wc -l <proxy.out)" -eq 2 ]; }
   SERVERS+=("$SERVER")
   server_listens
   : >server.out
-  # What goes over the control connection, by a proxy: a header is "PRCH", version 1, type (20: barrier)
+  # What goes over the control connection, by a proxy: a header is "PRCH", version 2, type (20: barrier)
   cat >proxy.py <<'PY'
 import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", 0))
@@ -437,7 +437,7 @@ def pump(source, sink):
 threads = [threading.Thread(target=pump, args=pair) for pair in ((client, server), (server, client))]
 for t in threads: t.start()
 for t in threads: t.join()
-print(*(seen[end].count(b"PRCH\0\1\0\x14") for end in (client, server)), flush=True)
+print(*(seen[end].count(b"PRCH\0\2\0\x14") for end in (client, server)), flush=True)
 PY
   timeout 60 python3 proxy.py "$PORT" >proxy.out 3>&- &
   wait_until test -s proxy.out
