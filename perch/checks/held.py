@@ -35,13 +35,22 @@ SCHEMA = {
 BEYOND_ALL = 1e300
 
 
-def table(parts: Iterable[pl.LazyFrame]) -> pl.DataFrame:
+def table(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """One table of these parts; a column that a part lacks is null, or false."""
-    whole = pl.concat([pl.LazyFrame(schema=SCHEMA), *parts], how="diagonal_relaxed")
-    known = (pl.col(name).fill_null(value=False) for name in ("nothing", "broken", "hard"))
-    return (
-        whole.select(*SCHEMA).with_columns(known).sort("row", "seq", maintain_order=True).collect()
+    known = {"nothing": False, "broken": False, "hard": False}
+    whole = pl.concat(
+        [
+            part.select(
+                pl.col(name).cast(dtype)
+                if name in part.columns
+                else pl.lit(known.get(name), dtype=dtype).alias(name)
+                for name, dtype in SCHEMA.items()
+            )
+            for part in parts
+        ]
+        or [pl.DataFrame(schema=SCHEMA)]
     )
+    return whole.sort("row", "seq", maintain_order=True)
 
 
 def bounded(v: pl.Expr, least: float | None, most: float | None) -> list[pl.Expr]:

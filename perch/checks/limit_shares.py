@@ -36,7 +36,7 @@ _NO_RATE = "the rate or the MTU of its link is not known, so its ceiling is not"
 _NO_CEILING = "no ceiling is known of loopback, shared memory and software devices"
 
 
-def _of_ceiling(found: pl.LazyFrame) -> pl.LazyFrame:
+def _of_ceiling(found: pl.DataFrame) -> pl.DataFrame:
     """Figures as shares of what their link can carry."""
     top = pl.col("ceiling_gbit_s")
     blind = pl.col("v").is_not_null() & top.is_null()
@@ -112,16 +112,16 @@ def _asked(limit: Limit) -> list[str | pl.Expr]:
     return [*of_test, _like().alias("like")] if limit.bound.of == "peers" else of_test
 
 
-def _held_of(run: RunView, number: int, limit: Limit, tests: dict[str, Flow]) -> pl.LazyFrame:
+def _held_of(run: RunView, number: int, limit: Limit, tests: dict[str, Flow]) -> pl.DataFrame:
     """What one limit holds of the records with status ok; beside peers the figures themselves."""
     speaks = (pl.col("status") == "ok") & values.speaks_of(limit, tests)
     figure = values.figure(limit.metric).alias("v")
-    found = run.records.lazy().filter(speaks).select(figure, *_asked(limit))
+    found = run.records.lazy().filter(speaks).select(figure, *_asked(limit)).collect()
     v = pl.col("v")
     if limit.bound.of == "ceiling":
         found = _of_ceiling(found)
     elif limit.bound.of == "baseline":
-        found = _of_baseline(found.collect(), limit.metric, run.baseline).lazy()
+        found = _of_baseline(found, limit.metric, run.baseline)
     if limit.bound.of == "peers":
         is_one = v > 0
         # among repeats the one in the middle speaks; a lower bound is strained by low figures

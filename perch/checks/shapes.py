@@ -84,7 +84,9 @@ def _held(records: pl.DataFrame) -> pl.DataFrame:
         (far_tails, None, MOST_FAR_TAIL),
     )
     return table(
-        part.filter(v.is_not_null()).with_columns(*bounded(v, least, most), seq=pl.lit(seq))
+        part.filter(v.is_not_null())
+        .with_columns(*bounded(v, least, most), seq=pl.lit(seq))
+        .collect()
         for seq, (part, least, most) in enumerate(bounds)
     )
 
