@@ -70,6 +70,10 @@ class Process:
         trace: TracebackType | None,
     ) -> None:
         self.waits.shutdown(cancel_futures=True)
+        self.end()
+
+    def end(self) -> None:
+        """Ends the process."""
         self._process.kill()
         self._process.communicate()
 

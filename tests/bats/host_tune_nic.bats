@@ -274,7 +274,7 @@ teardown() { common_teardown; }
   trouble "setpci does not read ACS Control of 0000:00:01.0: no such file. To do: install pciutils"
 }
 
-@test "receive buffers through mlnx_qos, and a NIC whose buffers nobody tells" {
+@test "receive buffers through mlnx_qos, and a NIC whose buffers cannot be read" {
   mlnx_nic
   local before
   before=$(everything)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 
 from perch.views import vega
 
@@ -29,7 +28,7 @@ class Pictures:
 
     def end(self) -> None:
         if self._process:
-            self._process.__exit__(None, None, None)
+            self._process.end()
         self._process = None
 
     def of_a_report(self) -> type[vega.Process]:
@@ -40,13 +39,8 @@ class Pictures:
             def __init__(self) -> None:
                 self.waits = ThreadPoolExecutor(1)
 
-            def __exit__(
-                self,
-                kind: type[BaseException] | None,
-                error: BaseException | None,
-                trace: TracebackType | None,
-            ) -> None:
-                self.waits.shutdown(cancel_futures=True)
+            def end(self) -> None:
+                pass  # the pictures keep it
 
             def svg(self, spec: str) -> str:
                 return pictures.svg(spec)

@@ -58,6 +58,6 @@ def findings($host; $interfaces; $soft):
                              else "they ask for more than the port" end) + ")") ] | join("; ") end),
         wanted: (if $ports == [] then null else "let through: " + ($ports | map(port_text) | join(", ")) end),
         why: "the two ends of a test meet at these ports, and its tools listen there",
-        # where the other one closes nothing, the filter that lacks its tool is what nobody knows of
+        # where the other filter closes nothing, the one without its tool stays unknown
         missing: (if $hidden then [($nft | m::missing("nft")), ($iptables | m::missing("iptables-save")) | values] | first // null else null end),
         remedy: allow_command($raw), source: "nft(8), iptables-save(8)" });

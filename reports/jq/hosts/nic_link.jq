@@ -92,7 +92,7 @@ def link($raw; $d):
                   // interface_gbit($raw; $d.netdev) // if $d.software then null else $rate.gbit end), lanes: null,
            most: (r::said($raw; "settings \($d.netdev)") | fastest_mode), most_lanes: null } end;
 
-# Why nobody knows what a port could do: {why, missing}. Its tool is missing, failed, hung or printed rubbish. Null where the tool
+# Why the rates of a port are unknown: {why, missing}. Its tool is missing, failed, hung or printed rubbish. Null where the tool
 # answered that there is nothing to tell ("Not reported" of a bond), where the driver cannot (EOPNOTSUPP), and in a guest.
 def unasked($raw; $d):
   (if r::text($raw; $d.dir + "/link_layer") == "InfiniBand" then "portinfo \($d.name)/\($d.port)" else "settings \($d.netdev)" end) as $name

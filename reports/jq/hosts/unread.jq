@@ -1,5 +1,5 @@
 # What to do about a reading that is missing: install its tool, by the package's name on that system, else read it by hand. A remedy of
-# the fault would replace parts that nobody has found to be bad.
+# the fault would replace parts without a reading that says they are bad.
 
 # The packages that hold a tool, of Debian, Red Hat and SUSE; those of roles/engine/vars, and of what each system has from the start.
 def packages:
