@@ -8,6 +8,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <sys/socket.h>
 
 #include "base/util.h"
 
@@ -71,6 +72,7 @@ struct fake {
 	unsigned lose_every;            /* UC and UD: every nth message; 0: none */
 	bool corrupt;                   /* one byte of the next message, once */
 	struct ibv_ah_attr cm_path;     /* what the connection manager finds */
+	struct sockaddr_storage cm_bound;       /* where the connection manager listens */
 	unsigned access;                /* flags of the memory region that was registered last */
 	uint16_t cm_pkey_index;
 	unsigned not_ready;             /* times that a reliable sender found no receive */

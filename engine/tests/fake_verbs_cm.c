@@ -99,7 +99,8 @@ int rdma_destroy_id(struct rdma_cm_id *id) {
 
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address) {
 	(void) id;
-	(void) address;
+	memcpy(&fake.cm_bound, address,
+	       address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	return 0;
 }
 

@@ -61,6 +61,23 @@ static void test_the_record_has_the_managers_partition(void **state) {
 	close_pair();
 }
 
+/* Though the control connection is of IPv4. */
+static void test_the_manager_listens_at_a_gid_of_ipv6(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+	char text[INET6_ADDRSTRLEN] = "";
+
+	(void) state;
+	for (unsigned i = 0; i < 2; i++)
+		fake_set_gid(&fake.devices[i], 1, 1, i ? "2001:db8::2" : "2001:db8::1", IBV_GID_TYPE_ROCE_V2, NULL);
+	job.verbs.rdma_cm = true;
+	(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
+	open_pair(&job);
+	assert_int_equal(fake.cm_bound.ss_family, AF_INET6);
+	(void) inet_ntop(AF_INET6, &((struct sockaddr_in6 *) &fake.cm_bound)->sin6_addr, text, sizeof(text));
+	assert_string_equal(text, "2001:db8::2");
+	close_pair();
+}
+
 static void test_an_option_replaces_only_what_it_names(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 
@@ -103,6 +120,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_what_the_manager_found_stays, setup_manager),
 		cmocka_unit_test_setup(test_the_record_has_the_managers_partition, setup_manager),
+		cmocka_unit_test_setup(test_the_manager_listens_at_a_gid_of_ipv6, setup_manager),
 		cmocka_unit_test_setup(test_an_option_replaces_only_what_it_names, setup_manager),
 		cmocka_unit_test_setup(test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_it,
 				       setup_manager),

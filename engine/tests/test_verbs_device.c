@@ -106,7 +106,7 @@ static void test_duplicates_and_kinds_have_an_order(void **state) {
 	assert_non_null(strstr(why, "link-local"));
 	assert_int_equal(verbs_gid_choose(gids, 2, &local, "", why), 1); /* routable before link-local */
 	assert_int_equal(verbs_gid_choose(gids, 4, &local, "", why), 2); /* IPv4; of equals the lower index */
-	assert_non_null(strstr(why, "none belongs to"));
+	assert_non_null(strstr(why, "none belongs to the interface that reaches the peer"));
 	(void) copy_string(gids[0].netdev, IF_NAMESIZE, "eth7");
 	assert_int_equal(verbs_gid_choose(gids, 4, &local, "eth7", why), 0); /* the interface outranks the family */
 	assert_non_null(strstr(why, "eth7"));
@@ -117,6 +117,33 @@ static void test_duplicates_and_kinds_have_an_order(void **state) {
 		gids[i].type = i % 2 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_IB;
 	assert_int_equal(verbs_gid_choose(gids, 4, &local, "eth7", why), -ENOENT);
 	assert_int_equal(verbs_gid_choose(gids, 0, &local, "eth7", why), -ENOENT);
+}
+
+/* Also the address that records name, and the reason that is said. */
+static void chosen_because(const char *local, int gid_index, const char *address, const char *why) {
+	struct job any = job_of("", 0, -1);
+
+	chosen(&any, local, "mlx5_0", 1, gid_index);
+	assert_string_equal(device.address, address);
+	if (!strstr(device.why, why))
+		fail_msg("'%s' does not say '%s'", device.why, why);
+}
+
+/* A fabric without IPv4, whether the control connection has IPv6 or another network's IPv4. */
+static void test_ipv6_alone_is_enough(void **state) {
+	struct fake_device *d = fake_add("mlx5_0");
+
+	(void) state;
+	fake_set_gid(d, 1, 0, "fe80::5", IBV_GID_TYPE_ROCE_V1, NULL);
+	fake_set_gid(d, 1, 1, "fe80::5", IBV_GID_TYPE_ROCE_V2, NULL);
+	chosen_because("fe80::5", 1, "fe80::5", "GID 1 (fe80::5, RoCE v2) has the address that reaches the peer");
+	chosen_because("192.0.2.9", 1, "fe80::5", "GID 1 (fe80::5, RoCE v2) is the first with a link-local address");
+	fake_set_gid(d, 1, 2, "2001:db8::5", IBV_GID_TYPE_ROCE_V1, NULL);
+	fake_set_gid(d, 1, 3, "2001:db8::5", IBV_GID_TYPE_ROCE_V2, NULL);
+	chosen_because("2001:db8::5", 3, "2001:db8::5",
+		       "GID 3 (2001:db8::5, RoCE v2) has the address that reaches the peer");
+	chosen_because("2001:db8::9", 3, "2001:db8::5", "GID 3 (2001:db8::5, RoCE v2) is the first with an IPv6 address");
+	chosen_because("192.0.2.9", 3, "2001:db8::5", "GID 3 (2001:db8::5, RoCE v2) is the first with an IPv6 address");
 }
 
 static void test_named_gid_is_taken_as_it_is(void **state) {
@@ -337,7 +364,7 @@ static int see(const struct device *d, void *userdata) {
 }
 
 static void test_probe_lists_every_port(void **state) {
-	struct fake_device *a = fake_add("a0"), *b = fake_add("b0"), *c = fake_add("c0");
+	struct fake_device *a = fake_add("a0"), *b = fake_add("b0"), *c = fake_add("c0"), *d = fake_add("d0");
 	struct seen s = { 0 };
 
 	(void) state;
@@ -349,14 +376,17 @@ static void test_probe_lists_every_port(void **state) {
 	b->ports[1].state = IBV_PORT_DOWN;
 	(void) copy_string(c->device.dev_name, sizeof(c->device.dev_name), "uverbs987");
 	c->open_error = EACCES;
+	fake_set_gid(d, 1, 1, "fe80::4", IBV_GID_TYPE_ROCE_V2, NULL);
+	fake_set_gid(d, 1, 3, "2001:db8::4", IBV_GID_TYPE_ROCE_V2, NULL);
 	failure_reset();
 	assert_int_equal(verbs_probe(see, &s), 0);
-	assert_int_equal(s.n, 4);
-	assert_int_equal(s.gids, 2);
+	assert_int_equal(s.n, 5);
+	assert_int_equal(s.gids, 4);
 	assert_non_null(strstr(s.text, "a0/1 ethernet up 4096 100 10.0.0.1 -;"));
 	assert_non_null(strstr(s.text, "b0/1 infiniband up 4096 100 lid 3 -;"));
 	assert_non_null(strstr(s.text, "b0/2 infiniband down 4096 100 lid 0 look at cable and switch"));
 	assert_non_null(strstr(s.text, "c0/0  unknown 0 0  /dev/infiniband/uverbs987 is missing"));
+	assert_non_null(strstr(s.text, "d0/1 ethernet up 4096 100 2001:db8::4 -;")); /* it has no IPv4 */
 	assert_int_equal(fake.live, 0);
 	assert_string_equal(failure_text(), ""); /* a listing that says what is wrong is no failure */
 	fake_fail(FAKE_QUERY_PORT, EIO, 0);
@@ -439,6 +469,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_the_address_that_reaches_the_peer_wins, setup),
 		cmocka_unit_test_setup(test_duplicates_and_kinds_have_an_order, setup),
+		cmocka_unit_test_setup(test_ipv6_alone_is_enough, setup),
 		cmocka_unit_test_setup(test_named_gid_is_taken_as_it_is, setup),
 		cmocka_unit_test_setup(test_infiniband_needs_no_gid, setup),
 		cmocka_unit_test_setup(test_the_active_port_is_chosen, setup),

@@ -660,6 +660,25 @@ static void test_gids_that_cannot_reach_each_other(void **state) {
 	check_stream(&job, 20);
 }
 
+/* No index is named, and the control connection is of IPv4: the ports' only addresses are used and named. */
+static void test_gids_of_ipv6_alone(void **state) {
+	struct job job = verbs_job(OP_SEND);
+
+	(void) state;
+	for (unsigned i = 0; i < 2; i++)
+		fake_set_gid(&fake.devices[i], 1, 1, i ? "2001:db8::2" : "2001:db8::1", IBV_GID_TYPE_ROCE_V2, NULL);
+	(void) copy_string(job.device, sizeof(job.device), "left0");
+	(void) copy_string(job.server_device, sizeof(job.server_device), "right0");
+	for (int connection = 0; connection < CONNECTION_MAX; connection++) {
+		job.verbs.connection = (enum connection) connection;
+		check_stream(&job, 20);
+	}
+	open_pair(&job);
+	assert_string_equal(pair.ends[ROLE_CLIENT].session->address, "2001:db8::1");
+	assert_string_equal(pair.ends[ROLE_SERVER].session->address, "2001:db8::2");
+	close_pair();
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_every_operation_of_every_connection, setup),
@@ -683,6 +702,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_partitions_are_found_in_the_table, setup),
 		cmocka_unit_test_setup(test_a_record_names_the_partition, setup),
 		cmocka_unit_test_setup(test_gids_that_cannot_reach_each_other, setup),
+		cmocka_unit_test_setup(test_gids_of_ipv6_alone, setup),
 	};
 
 	return cmocka_run_group_tests_name("verbs queue pairs, over a fake libibverbs", tests, NULL, NULL);

@@ -42,7 +42,8 @@ from perch.tools.tool import (
 )
 
 _COMPLAINT = re.compile(
-    "fail|error|unable|couldn't|can't|invalid|cannot|not support|refused", re.IGNORECASE
+    "fail|error|unable|couldn't|can't|invalid|cannot|not support|refused|unrecognized",
+    re.IGNORECASE,
 )
 # perftest exits 1 whatever happened. 12 and 13: completions whose retries ran out
 _PEER = re.compile(
@@ -52,7 +53,7 @@ _PEER = re.compile(
 _HOST = re.compile(
     "Unable to find the Infiniband/RoCE device|Couldn't get context|not found|Failed to modify QP"
     "|Couldn't allocate|Couldn't create|Couldn't register|exceeds|Permission denied"
-    "|Invalid (GID|MTU)"
+    "|Invalid (GID|MTU)|unrecognized option"
 )
 
 

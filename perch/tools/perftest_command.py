@@ -190,6 +190,8 @@ def _options(test: SuiteTest) -> list[str]:
 
 
 def _template(test: SuiteTest, devices: int) -> Template:
+    """--ipv6-addr: the server's address is one of IPv6, which versions before 23.07 cannot use."""
+
     def end(role: str) -> list[Word]:
         device = f"{role}.device"
         return [
@@ -203,6 +205,7 @@ def _template(test: SuiteTest, devices: int) -> Template:
         *("-p", "{server.ports.perftest}"),
         *flag("-A", ATOMICS.get(test.op)),
         *_options(test),
+        ["--ipv6-addr{server.is_ipv6}"],
     ]
     return Template([*end("client"), *shared, "{server.address}"], [*end("server"), *shared])
 

@@ -171,6 +171,16 @@ def test_perftest_has_its_program_options_and_the_devices_of_both_ends() -> None
     assert (found["ready"], found["scope"]) == ({"port": 19101, "proto": "tcp"}, "hardware")
 
 
+def test_perftest_is_told_of_addresses_of_ipv6() -> None:
+    test = suite_test(tool="perftest", backend=None, params={"size": 8, "iterations": 1000})
+    inventory = rdma()
+    assert "--ipv6-addr" not in client(test, inventory)
+    inventory["b"]["perch_address"] = "fd00::2"
+    found = flow(test, inventory)
+    assert found["client_argv"][-2:] == ["--ipv6-addr", "fd00::2"]
+    assert found["server_argv"][-1] == "--ipv6-addr"
+
+
 def test_perftest_measures_atomics_durations_and_all_of_its_sizes() -> None:
     test = suite_test(tool="perftest", backend=None, op="compare-swap")
     found = client({**test, "params": {"size": 8, "iterations": 1000}}, rdma())

@@ -442,6 +442,7 @@ def test_raw_ethernet_counts_whole_frames() -> None:
         (1, "Unable to find the Infiniband/RoCE device", 3),
         (1, "Couldn't connect to 10.0.0.2:18515", 4),
         (1, "Completion with error at client: Failed status 12: wr_id 0", 4),
+        (1, "ib_send_bw: unrecognized option '--ipv6-addr'", 3),
         (1, "Failed status 1", 6),
         (127, "Couldn't connect", 3),
     ],

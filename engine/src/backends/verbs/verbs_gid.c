@@ -109,8 +109,9 @@ static void explain(const struct verbs_gid *g, unsigned rank, const char *netdev
 				text, kind, netdev);
 	else
 		(void) snprintf(why, VERBS_WHY_MAX,
-				"GID %d (%s, RoCE v2) is the first with %s; none belongs to %s, which reaches the peer",
-				g->index, text, kind, netdev[0] ? netdev : "the interface");
+				"GID %d (%s, RoCE v2) is the first with %s; none belongs to %s%s reaches the peer",
+				g->index, text, kind, netdev[0] ? netdev : "the interface",
+				netdev[0] ? ", which" : " that");
 }
 
 int verbs_gid_choose(const struct verbs_gid *gids, size_t n, const struct sockaddr_storage *local, const char *netdev,
