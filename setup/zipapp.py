@@ -7,12 +7,15 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 
-#: All that it needs: its own package, how a plan spells commands out, and which counters there are.
+#: All that it needs beside its own package: how a plan spells commands out, which counters there
+#: are, and how a program is run with a deadline.
 PARTS = (
     "perch/__init__.py",
+    "perch/errors.py",
     "perch/plan/__init__.py",
     "perch/plan/counted.py",
     "perch/plan/template.py",
+    "perch/programs.py",
 )
 
 #: What the file begins with; a host's own interpreter is named by who calls it.

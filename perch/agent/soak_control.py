@@ -45,7 +45,7 @@ def _supervisor(session: Session) -> str:
     """Raises AgentError: the unit is somebody else's."""
     if session.supervisor == "session" or not soak_host.has_systemd():
         return "session"
-    if systemctl("is-active", "--quiet", UNIT.name).returncode == 0:
+    if systemctl("is-active", "--quiet", UNIT.name) == 0:
         raise fail(
             f"the unit {UNIT.name} is active on {session.host}, and belongs to no soak of this"
             f" state: `systemctl stop {UNIT.name}` ends it"
@@ -76,7 +76,8 @@ def start(session: Session) -> Exit:
         _begin(session, "did not start")
     except AgentError:
         if session.supervisor == "systemd":
-            systemctl("stop", UNIT.name)
+            with contextlib.suppress(AgentError):  # why it did not start is said
+                systemctl("stop", UNIT.name)
         session.release()
         raise
     return status(session.out, Path(session.state))
@@ -88,7 +89,7 @@ def _begin(session: Session, failed: str) -> None:
     if session.supervisor == "systemd":
         soak_host.install_unit(session)
         session.sync()
-        code: int | None = systemctl("start", UNIT.name).returncode
+        code: int | None = systemctl("start", UNIT.name)
     else:
         session.sync()
         code = detached(lambda ready: soak_session.live(state, session.out, ready), log)

@@ -17,10 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perch.agent.asking import alive, mark
-from perch.agent.errors import AgentError, Exit
+from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import encoded, write_whole
+from perch.programs import run
 
 UNIT = Path("/etc/systemd/system/perch-soak.service")
+
+#: Seconds: a start that fails takes systemd's 90 (DefaultTimeoutStartSec), then the unit's
+#: TimeoutStopSec twice. Nothing else that systemctl is asked takes longer.
+SYSTEMCTL_S = 120.0
 
 
 class Session(NamedTuple):
@@ -63,7 +68,10 @@ class Session(NamedTuple):
     def release(self) -> None:
         """It is over: nothing goes on with it, and the host may have another one."""
         if self.supervisor == "systemd":
-            systemctl("--no-reload", "disable", "--quiet", UNIT.name)
+            try:
+                systemctl("--no-reload", "disable", "--quiet", UNIT.name)
+            except AgentError as error:  # without its unit and its state nothing goes on, either
+                say(error.message)
             UNIT.unlink(missing_ok=True)
         Path(self.state).unlink(missing_ok=True)
 
@@ -140,8 +148,14 @@ def has_systemd() -> bool:
     return is_first and shutil.which("systemctl") is not None
 
 
-def systemctl(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False)
+def systemctl(*words: str) -> int:
+    """Its exit code. Raises AgentError: it did not end, and was killed."""
+    argv = ["systemctl", *words]
+    try:
+        return run(argv, SYSTEMCTL_S).returncode
+    except subprocess.TimeoutExpired:
+        why = f"`{shlex.join(argv)}` did not end within {SYSTEMCTL_S:g} s"
+        raise fail(f"{why}; see that systemd answers: `systemctl status`") from None
 
 
 def unit_text(session: Session) -> str:

@@ -12,7 +12,7 @@ TOP = Path(__file__).parents[2]
 
 #: The rooms in their order; a line has the modules and packages that may import each other.
 ROOMS = (
-    ("errors", "home", "terminal"),
+    ("errors", "home", "programs", "terminal"),
     ("model",),
     ("tools",),
     ("plan",),
