@@ -133,26 +133,6 @@ def stop(out: str, state: Path) -> Exit:
 # ---- status --------------------------------------------------------------------------------------
 
 
-def flow_told(folder: Path, key: str, state: str) -> dict[str, Any]:
-    """Of a client's flow. A day has some 10 MB, so bytes are counted, and one line is read."""
-    try:
-        content = (folder / "flows" / key / "client.soak").read_bytes()
-    except OSError:  # a keeper that connected to no server removes it, at any moment
-        content = b""
-    told: dict[str, Any] = {"id": key, "state": state or ("running" if content else "waiting")}
-    for name in ("interval", "gap", "stall"):
-        told[f"{name}s"] = content.count(b'"kind":"%s"' % name.encode())
-    at = content.rfind(b'"kind":"interval"')
-    if at >= 0:
-        with contextlib.suppress(ValueError):  # half a line
-            last = json.loads(content[content.rfind(b"\n", 0, at) + 1 :].partition(b"\n")[0])
-            for name, figure in (("latency_us", "p99"), ("bandwidth", "gbit_s")):
-                if last.get(name):
-                    key = "p99_us" if figure == "p99" else figure
-                    told["last"] = {key: last[name][figure]}
-    return told
-
-
 def status(out: str, state: Path, kept: str = "", host: str = "") -> Exit:
     """One JSON object: of the host's soak, or of that in `out`, whose end is there.
 
@@ -191,11 +171,6 @@ def _told(session: Session) -> dict[str, Any]:
         "passed_s": passed,
         "duration_s": session.duration_s,
         "remaining_s": max(0.0, session.duration_s - passed),
-        "flows": [
-            flow_told(session.folder, key, past.done.get((key, role), ""))
-            for key, role in past.begun
-            if role == "client"
-        ],
         **({} if runs else {"message": why}),
     }
 

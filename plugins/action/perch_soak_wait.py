@@ -35,7 +35,7 @@ options:
   state: {description: The file with the state of the host's soak., type: str, required: true}
   wait: {description: Whether to wait at all; otherwise one look., type: bool, default: true}
   lead:
-    description: Whether this host shows the time that is left; the others only say what changes.
+    description: Whether this host shows the time that is left; the others only say when their state changes.
     type: bool
     default: false
   interval: {description: Seconds between two looks., type: float, default: 10}
@@ -51,7 +51,7 @@ author: [The Perch authors]
 """
 
 OVER = ("done", "stopped", "none")
-SHOWN = 4  # flows on a line
+TIMES = ("passed", "duration", "remaining")
 # Seconds in which a host that has rebooted, or whose session has crashed, is given time to go on by
 # itself: systemd's own DefaultTimeoutStartSec is 90 s, and the unit starts when the network is up.
 RESUME_WITHIN = 300
@@ -61,62 +61,6 @@ def clock(seconds: float) -> str:
     """'23:59:05'"""
     whole = max(0, round(seconds))
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
-
-
-def last_figure(flow: dict) -> str:
-    """'tcp-load to beta 0.50 Gb/s'"""
-    test, _, server, *_ = flow["id"].split("/")
-    last = flow.get("last") or {}
-    if isinstance(last.get("gbit_s"), (int, float)):
-        said = f"{last['gbit_s']:.3g} Gb/s"
-    elif isinstance(last.get("p99_us"), (int, float)):
-        said = f"p99 {last['p99_us']:.4g} us"
-    else:
-        said = flow["state"]
-    return f"{test} to {server} {said}"
-
-
-def count(flows: list, what: str) -> int:
-    return sum(flow.get(what) or 0 for flow in flows)
-
-
-def line(status: dict) -> str:
-    """Of the host that leads: how much of the time, and what its flows have."""
-    flows = [flow for flow in status.get("flows") or [] if flow["state"] in ("running", "waiting")]
-    said = [last_figure(flow) for flow in flows[:SHOWN]]
-    if len(flows) > SHOWN:
-        said.append(f"{len(flows) - SHOWN} flows more")
-    known = status.get("flows") or []
-    return (
-        f"{clock(status.get('passed_s') or 0)} of {clock(status.get('duration_s') or 0)}, "
-        f"{clock(status.get('remaining_s') or 0)} left; "
-        f"gaps {count(known, 'gaps')}, stalls {count(known, 'stalls')}; "
-        f"{', '.join(said) or 'no flow runs'}"
-    )
-
-
-def changes(before: dict | None, now: dict) -> list[str]:
-    """What is new about flows: gaps and stalls that came, and states that changed for the worse."""
-    if before is None:
-        return []
-    old = {flow["id"]: flow for flow in before.get("flows") or []}
-    said = []
-    for flow in now.get("flows") or []:
-        was = old.get(flow["id"], {})
-        for what, singular in (("gaps", "gap"), ("stalls", "stall")):
-            new = (flow.get(what) or 0) - (was.get(what) or 0)
-            if new > 0:
-                said.append(
-                    f"{flow['id']}: "
-                    f"{new} {singular if new == 1 else what} more, {flow[what]} in all"
-                )
-        if (
-            was
-            and was["state"] != flow["state"]
-            and flow["state"] in ("waiting", "not_run", "peer_dead")
-        ):
-            said.append(f"{flow['id']}: {flow['state']}")
-    return said
 
 
 class NoAnswer(Exception):
@@ -215,8 +159,6 @@ class ActionModule(PerchAction):
 
     def _show(self, status: dict, now: float) -> None:
         before, self._before = self._before, status
-        for text in changes(before, status):
-            self._say(text)
         if status["state"] != (before or {}).get("state", "running"):
             message = status.get("message")
             self._say(f"{status['state']}: {message}" if message else status["state"])
@@ -227,5 +169,6 @@ class ActionModule(PerchAction):
             and status["state"] == "running"
             and (status.get("remaining_s") or 0) > 0
         ):
-            self._say(line(status))
+            passed, whole, left = (clock(status.get(f"{key}_s") or 0) for key in TIMES)
+            self._say(f"{passed} of {whole}, {left} left")
             self._shown = now

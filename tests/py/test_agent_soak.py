@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from perch.agent import soak_control
 from perch.agent.children import Ended, Process
 from perch.agent.clock import Clock, date
 from perch.agent.counters import Reading
@@ -473,9 +472,3 @@ def test_lines_wait_while_the_disk_is_full_and_samples_are_dropped_late(
     assert raw.sample(Reading({"host": []}, {"values": ""})) == 7
     kinds = [one["kind"] for one in read_lines(tmp_path / "samples.jsonl").lines]
     assert kinds == ["head", "layout", *["sample"] * 6, "layout", "sample"]
-
-
-def test_a_file_that_goes_while_its_lines_are_counted_is_none(tmp_path: Path) -> None:
-    told = {"id": "t/alpha/beta/0/1", "intervals": 0, "gaps": 0, "stalls": 0}
-    assert soak_control.flow_told(tmp_path, "t/alpha/beta/0/1", "") == {**told, "state": "waiting"}
-    assert soak_control.flow_told(tmp_path, "t/alpha/beta/0/1", "done") == {**told, "state": "done"}

@@ -87,10 +87,6 @@ def test_a_stop_ends_all_with_what_was_measured(soaks: Callable[..., Soaks]) -> 
     both.measure(BW, LAT)
     said = both.told("alpha")
     assert said["state"] == "running" and said["passed_s"] > 0.5 and said["remaining_s"] < 60
-    flows = {one["id"]: one for one in said["flows"]}
-    assert set(flows) == {BW, LAT}
-    assert (flows[BW]["state"], flows[BW]["gaps"]) == ("running", 0)
-    assert flows[BW]["intervals"] >= 1 and flows[BW]["last"]["gbit_s"] > 0.01
     with ThreadPoolExecutor() as controller:
         stopped = list(controller.map(lambda host: both.soak("stop", host), both.names))
     assert stopped == [f"stopped {both.folder}/{host}\n" for host in both.names]

@@ -37,7 +37,7 @@ is_running() { [ "$(state "$1")" = running ]; }
   ANSIBLE_CONFIG=$TOP/ansible.cfg LC_ALL=C.UTF-8 setsid ansible-playbook -i "$TOP/inventories/lab" "$TOP/playbooks/soak.yml" "${OPTIONS[@]}" \
     -e soak_duration=6m >begun 2>&1 3>&- &
   local controller=$!
-  WAIT=1500 wait_until grep -q "left; gaps" begun
+  WAIT=1500 wait_until grep -q "left$" begun
   kill -KILL -- "-$controller" # with all of its workers
   run_on alpha systemctl is-active perch-soak.service
   is_running beta
