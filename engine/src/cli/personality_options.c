@@ -240,6 +240,7 @@ static int store(const struct personality *p, const struct original *o, const ch
 
 	if (value && !*value)
 		return bad_value(p, o, value, "an empty value says nothing");
+	/* of these it matters, too, whether they were given */
 	r->svc |= o->letter == 'v';
 	r->iterated |= o->letter == 'n';
 	r->compared |= o->letter == 'C';
@@ -450,17 +451,12 @@ static void say_pace(const struct personality *p, const struct request *r, struc
 		say_if(w, r->report_all && !r->duration, "--report-all");
 		return;
 	}
+	/* A list that is waited for as a whole is a batch of all that may be under way. */
 	say(w, "--outstanding");
 	say(w, "%ju", (uintmax_t) r->list);
-	say_if(w, r->bidirectional, "--bidirectional");
-}
-
-/* A list that is waited for as a whole is a batch of all that may be under way. */
-static void say_list(const struct personality *p, const struct request *r, struct words *w) {
-	if (!(p->family & TOOL_BW))
-		return;
 	say(w, "--batch");
 	say(w, "%ju", (uintmax_t) r->list);
+	say_if(w, r->bidirectional, "--bidirectional");
 }
 
 static int say_client(const struct personality *p, const struct request *r, struct words *w) {
@@ -471,7 +467,6 @@ static int say_client(const struct personality *p, const struct request *r, stru
 	say(w, "cxi");
 	say_operation(p, r, w);
 	say_pace(p, r, w);
-	say_list(p, r, w);
 	e = say_memory(p, r, w);
 	if (e < 0)
 		return e;
@@ -588,6 +583,7 @@ int personality_parse(const struct personality *p, int argc, char **argv, struct
 	if (e != 0)
 		return e;
 	ret->buffer_limit = r.buffer;
+	/* perch's own servers have no option for it, as their clients name the memory of both ends. */
 	if (!r.host) {
 		memcpy(ret->job.tx_memory, tx_memory, sizeof(tx_memory));
 		memcpy(ret->job.rx_memory, rx_memory, sizeof(rx_memory));
