@@ -16,10 +16,15 @@ KILLED_S = 10.0
 
 
 def kill(process: subprocess.Popen[Any]) -> None:
-    """With its process group, where that is its own; returns when it has ended."""
+    """With its process group, where that is its own."""
     if process.returncode is None:  # not poll(), which frees the number of the group
         is_leader = os.getpgid(process.pid) == process.pid
         (os.killpg if is_leader else os.kill)(process.pid, signal.SIGKILL)
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kills it, and returns when it has ended."""
+    kill(process)
     with suppress(subprocess.TimeoutExpired):
         process.communicate(timeout=KILLED_S)
 
@@ -44,7 +49,7 @@ def run(
     try:
         out, err = process.communicate(timeout=limit_s)
     except BaseException:  # Ctrl-C, too, of which another session gets nothing
-        kill(process)
+        end(process)
         raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 

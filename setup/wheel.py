@@ -14,6 +14,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+#: Seconds for make, as plugins/modules/perch_engine.py gives it, and the exit code of timeout(1),
+#: which ends its compilers, too.
+MAKE_S, LATE = 1800, 124
+
 
 class Dependencies(MetadataHookInterface):
     """Takes the versions of the packages in `names` from the lists of requirements."""
@@ -36,16 +40,17 @@ class Data(BuildHookInterface):
         shutil.copy(source / "Makefile", engine)
         shutil.copytree(source / "src", engine / "src")
         made = subprocess.run(
-            ["make", "--no-print-directory", "-s", "-C", engine, "check-tool"],
+            [*f"timeout --kill-after=10 {MAKE_S} make -s check-tool -C".split(), engine],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
         )
         if made.returncode != 0:
+            late = f"make did not end within {MAKE_S} s" if made.returncode == LATE else ""
             raise RuntimeError(
-                f"{made.stderr.strip()}\nthe engine's checker could not be built; it needs gcc, "
-                "make, pkg-config, libjansson-dev, libssl-dev and zlib1g-dev"
+                f"{made.stderr.strip() or late}\nthe engine's checker could not be built; it needs "
+                "gcc, make, pkg-config, libjansson-dev, libssl-dev and zlib1g-dev"
             )
         build_data["force_include"] |= {
             f"{self.root}/reports": "perch/home/reports",

@@ -10,11 +10,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from perch import programs
 from perch.errors import ExitCode, PerchError
 from perch.model.figures import pretty
 
 #: The namespace of a bundle's signatures (ssh-keygen -Y).
 NAMESPACE = "perch"
+
+#: Seconds: a version is said in a moment. A person may type a passphrase, or touch a token.
+VERSION_S, SIGN_S = 10.0, 300.0
 
 #: What a run holds and others may see, beside plan.*.json. Half-made files are left behind.
 PACKED = (
@@ -159,10 +163,10 @@ def checkout_commit() -> str | None:
 
 def _first_line(words: list[str]) -> str | None:
     try:
-        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    except (OSError, subprocess.CalledProcessError):
+        ended = programs.run(words, VERSION_S)
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.strip() or None
+    return ended.stdout.decode(errors="replace").strip() or None if ended.returncode == 0 else None
 
 
 def pack(root: Path, names: list[str], target: Path, key: str | None) -> int:
@@ -190,13 +194,13 @@ def pack(root: Path, names: list[str], target: Path, key: str | None) -> int:
 
 def _sign(manifest: Path, key: str) -> None:
     words = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", NAMESPACE, str(manifest)]
-    try:
-        subprocess.run(words, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    except FileNotFoundError:
-        raise PerchError(ExitCode.INCONCLUSIVE, "ssh-keygen is not installed") from None
-    except subprocess.CalledProcessError as error:
-        why = (error.stderr or "ssh-keygen failed").splitlines()[0]
-        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot sign: {why}", file=key) from None
+    ended = programs.finished(
+        words, SIGN_S, "see that the key's agent or token answers, and sign again",
+        package="openssh-client", file=key, own_session=False,
+    )  # fmt: skip
+    if ended.returncode != 0:
+        why = (ended.stderr.decode(errors="replace") or "ssh-keygen failed").splitlines()[0]
+        raise PerchError(ExitCode.INCONCLUSIVE, f"it cannot sign: {why}", file=key)
 
 
 def write(root: Path, bundle: Path) -> None:

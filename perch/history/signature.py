@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 
+from perch import programs
 from perch.errors import ExitCode, PerchError
 from perch.history import packed
 from perch.history.bundle import NAMESPACE
 
+#: Seconds: it takes a moment. The kernel calls a task that hangs so long hung
+#: (hung_task_timeout_secs).
+VERIFY_S = 120.0
+
 
 def _said(words: list[str], manifest: Path) -> tuple[bool, str]:
     """Whether ssh-keygen agrees, and its words."""
-    try:
-        with manifest.open("rb") as text:
-            ended = subprocess.run(
-                ["ssh-keygen", "-Y", *words], stdin=text, capture_output=True, check=False
-            )
-    except FileNotFoundError:
-        raise PerchError(
-            ExitCode.INCONCLUSIVE, "ssh-keygen is not installed", remedy="install openssh-client"
-        ) from None
+    with manifest.open("rb") as text:
+        ended = programs.finished(
+            ["ssh-keygen", "-Y", *words], VERIFY_S, "see that the disk answers, and verify again",
+            package="openssh-client", file=manifest.name, stdin=text,
+        )  # fmt: skip
     return ended.returncode == 0, (ended.stdout + ended.stderr).decode(errors="replace").strip()
 
 

@@ -15,6 +15,7 @@ import msgspec
 from perch.errors import ExitCode, PerchError
 from perch.judge.jq_program import whole
 from perch.model.figures import encode
+from perch.programs import end
 
 #: The areas of checks in the order in which their findings are shown; each is
 #: reports/jq/hosts/AREA.jq.
@@ -118,8 +119,8 @@ def _answers(programs: Mapping[str, str], text: bytes) -> list[bytes]:
         for n, (area, program) in enumerate(programs.items()):
             file = Path(folder) / f"{n}.jq"
             file.write_text(whole(program), encoding="utf-8")
-            running[area] = ended.enter_context(_start(file, document))
-            ended.callback(running[area].kill)
+            running[area] = _start(file, document)
+            ended.callback(end, running[area])
         return [_answer(area, process) for area, process in running.items()]
 
 

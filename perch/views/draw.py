@@ -68,6 +68,12 @@ def svg(chart: Chart, draw: Callable[[str], str] = vega.svg) -> str:
     """The chart as SVG. Raises PerchError where it cannot be drawn."""
     try:
         return draw(json.dumps(spec_of(chart)))
+    except TimeoutError as error:
+        raise PerchError(
+            ExitCode.INCONCLUSIVE,
+            f"chart {chart.name} cannot be drawn: {error}",
+            remedy="draw again while this machine is idle: perchctl report",
+        ) from None
     except ValueError as error:
         said = str(error).strip().splitlines()
         raise PerchError(

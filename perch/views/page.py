@@ -6,14 +6,18 @@ It adds no word and no number to the Markdown; reports/page holds how it looks.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
+from perch import programs
 from perch.errors import ExitCode, PerchError
 from perch.home import HOME
 from perch.run import lines
 
 ROOM = HOME / "reports/page"
+
+#: Seconds for a page: eight times what a whole report of 100,000 records may take
+#: (tests/bench/report).
+PAGE_S = 120.0
 
 
 def command(markdown: str) -> list[str]:
@@ -30,7 +34,7 @@ def make(root: Path, name: str = "report") -> None:
     """Writes DIR/NAME.html from DIR/NAME.md.
 
     Raises:
-        PerchError: pandoc is missing, or cannot make it.
+        PerchError: pandoc is missing, cannot make it, or does not end.
         OSError: the file cannot be written.
     """
     page = root / f"{name}.html"
@@ -43,7 +47,10 @@ def make(root: Path, name: str = "report") -> None:
             remedy="install the package pandoc",
         )
     # the filter reads charts/ from the folder where it runs
-    done = subprocess.run(command(f"{name}.md"), cwd=root, capture_output=True, check=False)
+    done = programs.finished(
+        command(f"{name}.md"), PAGE_S, f"read {name}.md, which is complete",
+        package="pandoc", file=root, cwd=root,
+    )  # fmt: skip
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise PerchError(

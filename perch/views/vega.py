@@ -16,7 +16,11 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Timer
 from types import TracebackType
+from typing import Any
+
+from perch import programs
 
 #: The Vega-Lite that the specs are written for; vl-convert carries several.
 VEGA_LITE = "5.20"
@@ -32,6 +36,10 @@ _point = re.compile(
     r'<(path|line) aria-label="([^"]*)"([^>]*aria-roledescription="'
     r'(?:point|rule mark|rect mark|bar|line mark)"[^>]*)/>'
 )
+
+#: Seconds for one chart: eight times what a whole report of 100,000 records may take
+#: (tests/bench/report).
+CHART_S = 120.0
 
 #: Vega starts in a third of a second with it, while the figures of the report are read.
 _FIRST = '{"mark": "point", "data": {"values": []}}'
@@ -51,6 +59,7 @@ class Process:
 
     def __init__(self) -> None:
         self.waits = ThreadPoolExecutor(1)
+        self._is_late = False
         self._process = subprocess.Popen(
             # -P: not a module of the folder in which perchctl was called
             [sys.executable, "-P", "-m", __name__],
@@ -58,6 +67,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
 
     def __enter__(self) -> Process:
@@ -74,24 +84,37 @@ class Process:
 
     def end(self) -> None:
         """Ends the process."""
-        self._process.kill()
-        self._process.communicate()
+        programs.end(self._process)
+
+    def _end_late(self) -> None:
+        self._is_late = True
+        programs.kill(self._process)
 
     def svg(self, spec: str) -> str:
-        """The same. Raises ValueError where it cannot be drawn."""
-        asked, answers = self._process.stdin, self._process.stdout
-        assert asked and answers
+        """The same. Raises TimeoutError where it took too long, which ends the process."""
+        late = Timer(CHART_S, self._end_late)
+        late.start()
         try:
-            asked.write(f"{spec}\n".encode())
-            asked.flush()
-            answer = json.loads(answers.readline())
+            answer = self._answer(spec)
         except (BrokenPipeError, json.JSONDecodeError):
             import vl_convert  # noqa: F401  # its absence has a message of its own
 
+            if self._is_late:
+                why = f"the process that draws gave no answer within {CHART_S:g} s and was killed"
+                raise TimeoutError(why) from None
             raise ValueError("the process that draws has ended") from None
+        finally:
+            late.cancel()
         if "why" in answer:
             raise ValueError(answer["why"])
         return str(answer["svg"])
+
+    def _answer(self, spec: str) -> Any:
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked and answers
+        asked.write(f"{spec}\n".encode())
+        asked.flush()
+        return json.loads(answers.readline())
 
 
 def main() -> None:

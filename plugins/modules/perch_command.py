@@ -12,6 +12,8 @@ description:
     whose words decide something. That module may see a program's end before its last words,
     and give success without them (ansible/ansible issue 51393).
   - Programs that it left running are not waited for.
+  - A program that has not ended after half an hour is killed with all that it started, and the
+    task fails.
 options:
   argv:
     description: "The program and its arguments;
@@ -43,7 +45,7 @@ RETURN = r"""
 cmd: {description: The command that ran., returned: always, type: list, elements: str}
 rc:
   description: "Its exit code, negative where a signal ended it.
-    Of a program that could not be run the errno."
+    Of a program that could not be run the errno; of one that was killed at the deadline 124."
   returned: always
   type: int
 stdout: {description: All that it wrote there but newlines at the end., returned: always, type: str}
@@ -53,15 +55,25 @@ stderr: {description: Likewise., returned: always, type: str}
 import contextlib
 import os
 import selectors
+import signal
 import subprocess
 import threading
+import time
 
 from ansible.module_utils.basic import AnsibleModule
 
 
 # seconds until an end is seen where something that the program left behind keeps its output open
 TICK = 0.2
+# seconds for a program: as perch_engine gives make, which takes longest of all that hosts are asked
+LIMIT_S = 1800
+LATE = 124  # the exit code of timeout(1) then
+ENDING_S = 10  # what waits for a dead file system does not even end when it is killed
 PIPE_MOST = 2**20  # bytes that a pipe holds at most (pipe(7), pipe-max-size)
+
+
+class LateError(Exception):
+    pass
 
 
 def feed(process: subprocess.Popen, data: bytes) -> None:
@@ -71,10 +83,10 @@ def feed(process: subprocess.Popen, data: bytes) -> None:
         process.stdin.close()
 
 
-def listen(process: subprocess.Popen) -> list[bytes]:
+def listen(process: subprocess.Popen, until: float) -> list[bytes]:
     """All that it wrote to standard output and standard error.
 
-    What it left running is not waited for.
+    What it left running is not waited for. Raises LateError: it runs after `until`.
     """
     said = {process.stdout: b"", process.stderr: b""}
     left = PIPE_MOST
@@ -87,6 +99,8 @@ def listen(process: subprocess.Popen) -> list[bytes]:
             ready = selector.select(0 if ended else TICK)
             if ended and not ready:
                 break
+            if not ended and time.monotonic() > until:
+                raise LateError
             for key, _ in ready:
                 # not the file's own read, whose buffer the selector does not see
                 chunk = os.read(key.fd, 65536)
@@ -94,20 +108,34 @@ def listen(process: subprocess.Popen) -> list[bytes]:
                 left -= len(chunk) if ended else 0
                 if not chunk:
                     selector.unregister(key.fileobj)
-    process.wait()
-    return list(said.values())
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(0, until - time.monotonic()))
+        return list(said.values())
+    raise LateError
 
 
-def run(argv: list[str], stdin: str | None) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error; OSError where the program cannot be run."""
+def run(argv: list[str], stdin: str | None, limit_s: float = LIMIT_S) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error.
+
+    Raises OSError: it cannot be run; LateError: it was killed.
+    """
+    until = time.monotonic() + limit_s
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
-    process = subprocess.Popen(argv, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(argv, stdin=given, start_new_session=True, **pipes)
     if stdin is not None:
         threading.Thread(
             target=feed, args=(process, f"{stdin}\n".encode(errors="surrogateescape")), daemon=True
         ).start()
     with process.stdout, process.stderr:
-        out, err = (text.decode(errors="replace").rstrip("\r\n") for text in listen(process))
+        try:
+            both = listen(process, until)
+        except LateError:
+            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(ENDING_S)
+            raise
+        out, err = (text.decode(errors="replace").rstrip("\r\n") for text in both)
     return process.returncode, out, err
 
 
@@ -131,6 +159,12 @@ def main() -> None:
         module.fail_json(
             msg=f"{argv[0]} cannot be run: {error.strerror}", **result | {"rc": error.errno}
         )
+    except LateError:
+        msg = (
+            f"{argv[0]} did not end within {LIMIT_S} s and was killed; see that this host's disks "
+            "answer, and how busy it is"
+        )
+        module.fail_json(msg=msg, **result | {"rc": LATE})
     result |= {"rc": code, "stdout": out, "stderr": err}
     if code:
         module.fail_json(msg="non-zero return code", **result)

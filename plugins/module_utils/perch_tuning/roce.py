@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import subprocess
 import tempfile
 
 from .base import Trouble
@@ -74,7 +73,7 @@ class CmTos(Value):
                         os.rmdir(directory)
         finally:
             if mounted:
-                subprocess.run(["umount", mounted], check=False, capture_output=True)
+                self.system.command("umount", mounted)
                 with contextlib.suppress(OSError):
                     os.rmdir(mounted)
 
