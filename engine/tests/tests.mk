@@ -44,11 +44,11 @@ sanitized-address,undefined sanitized-thread: sanitized-%:
 # Everything but main() is linked to each test.
 $(BUILD)/tests/%: tests/%.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h %/perch $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(DEFINES) $(LDFLAGS) $(filter-out %/flags %.h %/perch $(DOUBLES),$^) $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/test_verbs_%: tests/test_verbs_%.c $(FAKE_VERBS) $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags $(wildcard tests/*.h)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(filter-out %/flags %.h %.so.1 $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
+	$(Q)$(if $(V),,echo "  TEST $@" >&2;) $(CC) $(ALL_CFLAGS) $(DEFINES) $(LDFLAGS) $(filter-out %/flags %.h %.so.1 $(DOUBLES),$^) $(FAKE_LIBS) -lcmocka -o $@
 
 # For tests/bench/run: optimised as the program is.
 $(BUILD)/own_cost: ../tests/bench/own_cost.c $(filter-out $(BUILD)/main.o,$(OBJECTS)) $(BUILD)/flags
