@@ -69,6 +69,20 @@ served_despite() {
   lat 0 ::1
 }
 
+@test "127.0.0.1 reaches the server where all other addresses are of IPv6" {
+  unshare --user --map-root-user --net true 2>/dev/null || skip "no user namespaces here"
+  [ -e /proc/net/if_inet6 ] || skip "no IPv6 on this host"
+  # shellcheck disable=SC2016  # for the shell in there
+  run_expecting 0 unshare --user --map-root-user --net bash -euc '
+    ip link set lo up
+    ip address add fd00::1/64 dev lo
+    "$1" serve --once --port 18600 --ready-file ready & server=$!
+    trap "kill $server 2>/dev/null || :" EXIT
+    until [ -e ready ]; do kill -0 "$server" && read -rt 0.05 <> <(:) || :; done
+    "$1" lat 127.0.0.1 --port 18600 --iterations 20 --warmup 0
+    wait "$server"' bash "$PERCH"
+}
+
 @test "--bind chooses where the server listens" {
   perch_serve --bind 127.0.0.2
   lat 0 127.0.0.2

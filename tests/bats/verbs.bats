@@ -54,6 +54,7 @@ setup() {
 }
 
 teardown() {
+  [ ! -e ipv6_only ] || ipv4_again
   stop_servers
   common_teardown
 }
@@ -233,6 +234,34 @@ every_way() {
     if [ -d /sys/kernel/mm/hugepages/hugepages-2048kB ]; then reason=nr_hugepages; else reason="no huge pages of that size"; fi
     assert_said "$reason"
   fi
+}
+
+# In the guest of tests/uml: the interface has addresses of IPv6 alone, and then those that it had.
+ipv6_only() {
+  : >ipv6_only
+  ip address del 10.0.0.1/24 dev veth0
+  ip address add fd00:5::1/64 dev veth0 nodad
+  wait_until grep -q '^fd00:0005' -r /sys/class/infiniband/rxe0/ports/1/gids
+}
+
+ipv4_again() {
+  ip address del fd00:5::1/64 dev veth0
+  ip address add 10.0.0.1/24 dev veth0
+  wait_until grep -q 'ffff:0a00:0001$' "/sys/class/infiniband/rxe0/ports/1/gids/$GID"
+}
+
+@test "addresses of IPv6 alone: their GID is chosen and named" {
+  local connection
+  [ "$DEVICE" = rxe0 ] && [ -d /sys/class/net/veth1 ] || skip "an interface loses its addresses: in the guest of tests/uml only"
+  ipv6_only
+  for connection in --connection=rc --connection=ud --rdma-cm; do
+    run_apart 0 "$PERCH" bw 127.0.0.1 --port "$PLAIN_PORT" --backend verbs --device "$DEVICE" "$connection" --op send --verify \
+      --size 3000 --iterations 200 --warmup 64 --timeout 20s --json
+    printf '%s\n' "$output" >out
+    assert_said "(fd00:5::1, RoCE v2) is the first with an IPv6 address"
+    holds '.[0] | .status == "ok" and .integrity == {bad_bytes: 0, checked_bytes: (264 * 3000)} and .client.address == "fd00:5::1"
+      and .server.address == "fd00:5::1"'
+  done
 }
 
 @test "a hundred queue pairs, both ways" {

@@ -97,12 +97,16 @@ void address_format(const struct sockaddr_storage *a, bool port, char *ret, size
 }
 
 static int resolve(const char *host, uint16_t port, int flags, struct addrinfo **ret) {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
 	char service[8];
 	int r;
 
 	(void) snprintf(service, sizeof(service), "%u", port);
 	r = getaddrinfo(host, service, &hints, ret);
+	/* For names alone: AI_ADDRCONFIG refuses 127.0.0.1 where each other address of the host is of IPv6. */
+	hints.ai_flags = flags | AI_NUMERICSERV;
+	if (r == EAI_NONAME)
+		r = getaddrinfo(host, service, &hints, ret);
 	if (r != 0)
 		return failure(-EADDRNOTAVAIL, flags & AI_PASSIVE ? EXIT_USAGE : EXIT_PEER,
 			       "cannot resolve '%s': %s; check the name, or use a numeric address", host,
