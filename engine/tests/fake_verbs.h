@@ -57,6 +57,7 @@ struct fake_device {
 	bool out_of_order;      /* it does not say that a message's last byte is written last */
 	bool no_wr;             /* its provider does not know the ibv_wr calls */
 	int open_error;
+	const char *ipoib;      /* the address of its InfiniBand ports' interface; NULL: none */
 };
 
 struct fake {

@@ -97,8 +97,48 @@ int rdma_destroy_id(struct rdma_cm_id *id) {
 	return 0;
 }
 
+/* As a GID would have it: an IPv4 address mapped. */
+static union ibv_gid as_gid(const struct sockaddr *address) {
+	union ibv_gid ret = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	if (address->sa_family == AF_INET)
+		memcpy(ret.raw + 12, &((const struct sockaddr_in *) (const void *) address)->sin_addr, 4);
+	else
+		memcpy(ret.raw, &((const struct sockaddr_in6 *) (const void *) address)->sin6_addr, 16);
+	return ret;
+}
+
+/* RoCE: each GID is one; InfiniBand: that of IPoIB alone. */
+static bool device_has(const struct fake_device *d, const struct sockaddr *address) {
+	const union ibv_gid wanted = as_gid(address);
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (d->ports[0].link_layer == IBV_LINK_LAYER_INFINIBAND) {
+		(void) inet_ntop(address->sa_family, address->sa_family == AF_INET
+				 ? (const void *) &((const struct sockaddr_in *) (const void *) address)->sin_addr
+				 : &((const struct sockaddr_in6 *) (const void *) address)->sin6_addr, text,
+				 sizeof(text));
+		return d->ipoib && streq(d->ipoib, text);
+	}
+	for (unsigned i = 0; i < FAKE_GIDS; i++)
+		if (memcmp(&d->gids[0][i].gid, &wanted, sizeof(wanted)) == 0)
+			return true;
+	return false;
+}
+
+/* The kernel's rdma_bind_addr() and rdma_resolve_addr() take an address only that an interface of the host has. */
+static int check_local(const struct sockaddr *address) {
+	for (unsigned i = 0; i < fake.n_devices; i++)
+		if (device_has(&fake.devices[i], address))
+			return 0;
+	errno = EADDRNOTAVAIL;
+	return -1;
+}
+
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address) {
 	(void) id;
+	if (check_local(address) < 0)
+		return -1;
 	memcpy(&fake.cm_bound, address,
 	       address->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	return 0;
@@ -116,9 +156,10 @@ uint16_t rdma_get_src_port(struct rdma_cm_id *id) {
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int timeout_ms) {
-	(void) from;
 	(void) to;
 	(void) timeout_ms;
+	if (check_local(from) < 0)
+		return -1;
 	return tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, NULL);
 }
 

@@ -10,7 +10,10 @@
 
 #include <cmocka.h>
 
+#include "backends/verbs/verbs_sysfs.h"
 #include "fake_verbs_internal.h"
+#include "host/netdev.h"
+#include "shell.h"
 #include "verbs_traffic.h"
 
 enum { FOUND_SL = 3, FOUND_CLASS = 106 };
@@ -78,6 +81,73 @@ static void test_the_manager_listens_at_a_gid_of_ipv6(void **state) {
 	close_pair();
 }
 
+/* Two ports of InfiniBand that require a GID. Its link-local one is no address of IPoIB, whose interface id differs. */
+static void make_infiniband(struct job *job) {
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_port_attr *port = &fake.devices[i].ports[0];
+
+		port->link_layer = IBV_LINK_LAYER_INFINIBAND;
+		port->flags = IBV_QPF_GRH_REQUIRED;
+		fake_set_gid(&fake.devices[i], 1, 1, "::", IBV_GID_TYPE_IB, NULL);
+		fake_set_gid(&fake.devices[i], 1, 0, i ? "fe80::2:c903:0:2" : "fe80::2:c903:0:1", IBV_GID_TYPE_IB,
+			     NULL);
+		fake.devices[i].ipoib = i ? "10.0.0.2" : "10.0.0.1";
+	}
+	job->verbs.rdma_cm = true;
+	(void) copy_string(job->device, sizeof(job->device), "left0");
+	(void) copy_string(job->server_device, sizeof(job->server_device), "right0");
+}
+
+static void test_infiniband_binds_to_an_ip_address_and_never_to_a_gid(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+	char text[INET6_ADDRSTRLEN] = "";
+
+	(void) state;
+	make_infiniband(&job);
+	open_pair(&job);
+	assert_int_equal(fake.cm_bound.ss_family, AF_INET);
+	(void) inet_ntop(AF_INET, &((struct sockaddr_in *) &fake.cm_bound)->sin_addr, text, sizeof(text));
+	assert_string_equal(text, "10.0.0.2");
+	close_pair();
+	/* A server that listens for both families has the client's IPv4 mapped into IPv6. */
+	pair = (struct verbs_pair) { .backend = backend_find("verbs"), .job = job };
+	pair.ends[ROLE_SERVER].address = address_of("::ffff:10.0.0.2");
+	assert_int_equal(end_open(&pair, ROLE_SERVER), 0);
+	assert_int_equal(fake.cm_bound.ss_family, AF_INET);
+	close_pair();
+	fake.devices[1].ipoib = NULL;
+	refused(&job, "cannot listen from 10.0.0.2: Cannot assign requested address; "
+		"give the IPoIB interface of port 1 an address");
+}
+
+static void check_ipoib(const char *root, unsigned port, const char *preferred, const char *wanted) {
+	char name[IF_NAMESIZE];
+
+	verbs_sysfs_ipoib(root, "mlx4_0", port, preferred, name);
+	assert_string_equal(name, wanted);
+}
+
+static void test_each_port_of_infiniband_has_its_interface(void **state) {
+	char root[] = "/tmp/perch-verbs-cm.XXXXXX";
+	struct sockaddr_storage a;
+
+	(void) state;
+	assert_non_null(mkdtemp(root));
+	shell("mkdir -p %s/sys/class/infiniband/mlx4_0/device/net && cd %s/sys/class/infiniband/mlx4_0/device/net && "
+	      "while read -r name port type; do mkdir $name; echo $port >$name/dev_port; echo $type >$name/type; "
+	      "done <<-'END'\nib0.8001 0 32\nib0 0 32\nib1 1 32\neth0 0 1\nEND", root, root);
+	check_ipoib(root, 1, "", "ib0");
+	check_ipoib(root, 1, "ib0.8001", "ib0.8001");
+	check_ipoib(root, 1, "ib1", "ib0");
+	check_ipoib(root, 2, "eth0", "ib1");
+	check_ipoib(root, 3, "ib0", "");
+	check_ipoib("", 1, "ib0", "");
+	shell("rm -rf %s", root);
+	assert_int_equal(netdev_address("lo", &a), 0);
+	assert_true(address_is_loopback(&a));
+	assert_int_equal(netdev_address("no-such", &a), -ENODEV);
+}
+
 static void test_an_option_replaces_only_what_it_names(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 
@@ -121,6 +191,8 @@ int main(void) {
 		cmocka_unit_test_setup(test_what_the_manager_found_stays, setup_manager),
 		cmocka_unit_test_setup(test_the_record_has_the_managers_partition, setup_manager),
 		cmocka_unit_test_setup(test_the_manager_listens_at_a_gid_of_ipv6, setup_manager),
+		cmocka_unit_test_setup(test_infiniband_binds_to_an_ip_address_and_never_to_a_gid, setup_manager),
+		cmocka_unit_test(test_each_port_of_infiniband_has_its_interface),
 		cmocka_unit_test_setup(test_an_option_replaces_only_what_it_names, setup_manager),
 		cmocka_unit_test_setup(test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_it,
 				       setup_manager),

@@ -144,3 +144,23 @@ int netdev_of_address(const struct sockaddr_storage *address, struct netdev *ret
 	freeifaddrs(list);
 	return r;
 }
+
+int netdev_address(const char *name, struct sockaddr_storage *ret) {
+	const struct sockaddr *found = NULL;
+	struct ifaddrs *list, *i;
+
+	if (getifaddrs(&list) < 0)
+		return -errno;
+	for (i = list; i; i = i->ifa_next)
+		if (i->ifa_addr && streq(i->ifa_name, name) &&
+		    (i->ifa_addr->sa_family == AF_INET ? !found || found->sa_family != AF_INET
+		     : i->ifa_addr->sa_family == AF_INET6 && !found))
+			found = i->ifa_addr;
+	if (found) {
+		memset(ret, 0, sizeof(*ret));
+		memcpy(ret, found,
+		       found->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	}
+	freeifaddrs(list);
+	return found ? 0 : -ENODEV;
+}

@@ -22,6 +22,9 @@ bool address_is_loopback(const struct sockaddr_storage *a);
 /* The interface that has an address (127.0.0.0/8 is all lo's). -ENODEV. */
 int netdev_of_address(const struct sockaddr_storage *address, struct netdev *ret);
 
+/* The first address of an interface, of IPv4 before IPv6. -ENODEV: it has none. */
+int netdev_address(const char *name, struct sockaddr_storage *ret);
+
 /* Reads the facts of an interface by name; what cannot be read stays unknown. `root`: "" or a copied host's files. */
 void netdev_read(const char *root, const char *name, struct netdev *ret);
 

@@ -6,14 +6,16 @@
  */
 #include "verbs.h"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
 
 #include "base/message.h"
+#include "host/netdev.h"
+#include "verbs_sysfs.h"
 
 /*
  * How much later than the peer's word on the control connection its last event may come:
@@ -52,37 +54,87 @@ static int cm_failed(const struct verbs_session *v, const char *what, int error)
 		       : error == EACCES || error == EPERM ? "; may this user open /dev/infiniband/rdma_cm?" : "");
 }
 
-/* The address of the chosen GID, so that the manager comes to the same device; else that of the control connection. */
-static void local_address(const struct verbs_session *v, const struct sockaddr_storage *control,
-			  struct sockaddr_storage *ret) {
+/* A GID of RoCE is an IP address of the port's interface. */
+static void gid_address(const struct verbs_device *d, struct sockaddr_storage *ret) {
+	const struct in6_addr *gid = (const void *) d->gid.raw;
 	struct sockaddr_in *v4 = (void *) ret;
 	struct sockaddr_in6 *v6 = (void *) ret;
-	struct in_addr a4;
-	struct in6_addr a6;
 
 	memset(ret, 0, sizeof(*ret));
-	if (inet_pton(AF_INET, v->device.address, &a4) == 1) {
-		*v4 = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr = a4 };
-	} else if (inet_pton(AF_INET6, v->device.address, &a6) == 1) {
-		*v6 = (struct sockaddr_in6) { .sin6_family = AF_INET6, .sin6_addr = a6 };
-		if (IN6_IS_ADDR_LINKLOCAL(&a6))
-			v6->sin6_scope_id = if_nametoindex(v->device.netdev);
-	} else {
-		*ret = *control;
-		if (ret->ss_family == AF_INET6)
-			v6->sin6_port = 0;
-		else
-			v4->sin_port = 0;
+	if (verbs_gid_is_ipv4(&d->gid)) {
+		v4->sin_family = AF_INET;
+		memcpy(&v4->sin_addr, gid->s6_addr + 12, sizeof(v4->sin_addr));
+		return;
 	}
+	*v6 = (struct sockaddr_in6) { .sin6_family = AF_INET6, .sin6_addr = *gid };
+	if (IN6_IS_ADDR_LINKLOCAL(gid))
+		v6->sin6_scope_id = if_nametoindex(d->netdev);
+}
+
+/* The control connection's, without its port; a listener of both families has IPv4 mapped into IPv6. */
+static void control_address(const struct sockaddr_storage *control, struct sockaddr_storage *ret) {
+	struct sockaddr_in *v4 = (void *) ret;
+	struct sockaddr_in6 *v6 = (void *) ret;
+	struct in6_addr a;
+
+	*ret = *control;
+	if (ret->ss_family == AF_INET) {
+		v4->sin_port = 0;
+		return;
+	}
+	v6->sin6_port = 0;
+	a = v6->sin6_addr;
+	if (!IN6_IS_ADDR_V4MAPPED(&a))
+		return;
+	memset(ret, 0, sizeof(*ret));
+	v4->sin_family = AF_INET;
+	memcpy(&v4->sin_addr, a.s6_addr + 12, sizeof(v4->sin_addr));
+}
+
+/*
+ * By which the manager comes to the same port. On InfiniBand that is an address of IPoIB, and no GID: the control
+ * connection's where it uses an interface of the port, else that of the port's own interface.
+ */
+static void local_address(const struct verbs_session *v, const struct sockaddr_storage *control,
+			  struct sockaddr_storage *ret) {
+	const struct verbs_device *d = &v->device;
+	char ipoib[IF_NAMESIZE];
+	struct netdev n = { 0 };
+
+	if (d->is_roce) {
+		gid_address(d, ret);
+		return;
+	}
+	(void) netdev_of_address(control, &n);
+	verbs_sysfs_ipoib("", d->name, d->port, n.name, ipoib);
+	if (!ipoib[0] || streq(ipoib, n.name) || netdev_address(ipoib, ret) < 0)
+		control_address(control, ret);
+}
+
+static int address_failed(const struct verbs_session *v, const char *what, int error) {
+	const struct verbs_cm *cm = v->cm;
+	char text[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?";
+
+	if (v->device.is_roce || (error != ENODEV && error != EADDRNOTAVAIL))
+		return cm_failed(v, what, error);
+	(void) getnameinfo((const struct sockaddr *) &cm->local, sizeof(cm->local), text, sizeof(text), NULL, 0,
+			   NI_NUMERICHOST);
+	return failure(-error, EXIT_HOST, "verbs, device %s, --rdma-cm: cannot %s from %s: %s; "
+		       "give the IPoIB interface of port %u an address", v->device.name, what, text, strerror(error),
+		       v->device.port);
 }
 
 /* A manager that found another device than ours could not connect our queue pairs. */
 static int check_device(const struct verbs_session *v, const struct rdma_cm_id *id) {
+	char text[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?";
+
 	if (!id->verbs || streq(ibv_get_device_name(id->verbs->device), v->device.name))
 		return 0;
+	(void) getnameinfo((const struct sockaddr *) &v->cm->local, sizeof(v->cm->local), text, sizeof(text), NULL, 0,
+			   NI_NUMERICHOST);
 	return failure(-ENODEV, EXIT_HOST, "verbs, --rdma-cm: address %s belongs to device %s, not to %s; "
-		       "choose that one, or another --gid-index", v->device.address,
-		       ibv_get_device_name(id->verbs->device), v->device.name);
+		       "choose that one%s", text, ibv_get_device_name(id->verbs->device), v->device.name,
+		       v->device.is_roce ? ", or another --gid-index" : "");
 }
 
 static int listen_for_peer(struct verbs_session *v) {
@@ -92,7 +144,7 @@ static int listen_for_peer(struct verbs_session *v) {
 	if (rdma_create_id(cm->events, &cm->listener, NULL, RDMA_PS_TCP) != 0)
 		return cm_failed(v, "make an identifier", errno);
 	if (rdma_bind_addr(cm->listener, (struct sockaddr *) &cm->local) != 0)
-		return cm_failed(v, "bind to the device's address", errno);
+		return address_failed(v, "listen", errno);
 	r = check_device(v, cm->listener);
 	if (r < 0)
 		return r;
@@ -253,7 +305,7 @@ static int connect_queue(struct verbs_session *v, struct verbs_queue *q) {
 		return cm_failed(v, "make an identifier", errno);
 	cm->ids[q->number] = id;
 	if (rdma_resolve_addr(id, (struct sockaddr *) &local, (struct sockaddr *) &v->remote_cm, timeout_ms) != 0)
-		return cm_failed(v, "resolve the peer's address", errno);
+		return address_failed(v, "reach the peer's address", errno);
 	r = expect(v, RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (r == 0)
 		r = check_device(v, id);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <net/if_arp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -94,6 +95,34 @@ bool verbs_sysfs_has_netdev(const char *device, const char *netdev) {
 		return false;
 	(void) snprintf(path, sizeof(path), "%s/%s/device/net/%s", class, device, netdev);
 	return access(path, F_OK) == 0;
+}
+
+/* Ports of one function have their interfaces in one folder; dev_port tells them apart, from 0. */
+static bool is_ipoib(const char *folder, const char *name, unsigned port) {
+	char type[16], number[16];
+
+	read_line(type, sizeof(type), "%s/%s/type", folder, name);
+	read_line(number, sizeof(number), "%s/%s/dev_port", folder, name);
+	return strtoul(type, NULL, 10) == ARPHRD_INFINIBAND && number[0] && strtoul(number, NULL, 10) + 1 == port;
+}
+
+void verbs_sysfs_ipoib(const char *root, const char *device, unsigned port, const char *preferred,
+		       char ret[IF_NAMESIZE]) {
+	char folder[PATH_MAX];
+	const struct dirent *e;
+	DIR *d;
+
+	ret[0] = '\0';
+	(void) snprintf(folder, sizeof(folder), "%s%s/%s/device/net", root, class, device);
+	d = opendir(folder);
+	while (d && (e = readdir(d))) {
+		if (strlen(e->d_name) >= IF_NAMESIZE || !is_ipoib(folder, e->d_name, port))
+			continue;
+		if (!ret[0] || streq(e->d_name, preferred) || (!streq(ret, preferred) && strcmp(e->d_name, ret) < 0))
+			(void) snprintf(ret, IF_NAMESIZE, "%s", e->d_name);
+	}
+	if (d)
+		(void) closedir(d);
 }
 
 void verbs_sysfs_driver(const struct ibv_device *device, char ret[32]) {

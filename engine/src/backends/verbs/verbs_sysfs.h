@@ -30,6 +30,13 @@ bool verbs_sysfs_is_xdr(const char *root, const char *device, unsigned port);
 /* Whether an interface, such as ib0 of IPoIB, is of the same hardware as a device. */
 bool verbs_sysfs_has_netdev(const char *device, const char *netdev);
 
+/*
+ * The interface of IPoIB of an InfiniBand port: `preferred` where it is one, else the first by name; empty: none.
+ * `root`: "" or a copied host's files.
+ */
+void verbs_sysfs_ipoib(const char *root, const char *device, unsigned port, const char *preferred,
+		       char ret[IF_NAMESIZE]);
+
 /* The kernel's driver: "mlx5_core", "rdma_rxe"; empty: unknown. */
 void verbs_sysfs_driver(const struct ibv_device *device, char ret[32]);
 
