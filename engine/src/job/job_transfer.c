@@ -164,7 +164,8 @@ uint32_t job_rate_slots(const struct job *job) {
 	struct places p;
 
 	job_rate_places(job, &p);
-	return MAX(p.n, job_rate_depth(job));
+	/* Whole lists, as the depth: validate_lists() counts on them. What follows the last place goes round. */
+	return MAX((p.n + job->batch - 1) / job->batch * job->batch, job_rate_depth(job));
 }
 
 uint64_t job_most_pieces(const struct job *job) {
@@ -329,7 +330,7 @@ int job_validate_transfer(const struct job *job, const struct backend_facts *b) 
 	return r < 0 ? r : validate_buffer(job);
 }
 
-/* What would never be full, or would be full of work requests of which none completes. */
+/* What would never be full, or would be full of work requests of which none completes: lists are whole ones. */
 static int validate_lists(const struct job *job) {
 	uint64_t signalled = ((uint64_t) job->cq_moderation + job->batch - 1) / job->batch * job->batch;
 
