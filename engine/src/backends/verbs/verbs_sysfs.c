@@ -119,7 +119,7 @@ void verbs_sysfs_ipoib(const char *root, const char *device, unsigned port, cons
 		if (strlen(e->d_name) >= IF_NAMESIZE || !is_ipoib(folder, e->d_name, port))
 			continue;
 		if (!ret[0] || streq(e->d_name, preferred) || (!streq(ret, preferred) && strcmp(e->d_name, ret) < 0))
-			(void) snprintf(ret, IF_NAMESIZE, "%s", e->d_name);
+			(void) copy_string(ret, IF_NAMESIZE, e->d_name);
 	}
 	if (d)
 		(void) closedir(d);
