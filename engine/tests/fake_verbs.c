@@ -510,6 +510,12 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask) {
 			return EINVAL;
 		q->destination = a->dest_qp_num;
 		q->path = a->ah_attr;
+		q->path_mtu = a->path_mtu;
+	}
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC) {
+		if (a->max_rd_atomic > device_of(qp->context)->attr.max_qp_init_rd_atom)
+			return EINVAL;
+		q->reads = a->max_rd_atomic;
 	}
 	qp->state = a->qp_state;
 	return 0;

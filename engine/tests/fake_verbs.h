@@ -76,6 +76,8 @@ struct fake {
 	struct sockaddr_storage cm_bound;       /* where the connection manager listens */
 	unsigned access;                /* flags of the memory region that was registered last */
 	uint16_t cm_pkey_index;
+	enum ibv_mtu cm_mtu;            /* of the path, as the connection manager finds it; 0: 4096 */
+	uint8_t cm_reads;               /* that the peer's device answers at once, as it says; 0: 16 */
 	unsigned not_ready;             /* times that a reliable sender found no receive */
 	unsigned sent;                  /* completions of send queues that were put into completion queues */
 	unsigned live;                  /* objects that were made and not destroyed */

@@ -205,5 +205,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask
 	attr->port_num = 1;
 	attr->pkey_index = fake.cm_pkey_index;
 	attr->ah_attr = fake.cm_path;
+	attr->path_mtu = fake.cm_mtu ? fake.cm_mtu : IBV_MTU_4096;
+	attr->max_rd_atomic = fake.cm_reads ? fake.cm_reads : 16;
 	return 0;
 }

@@ -81,6 +81,8 @@ struct fake_qp {
 	uint32_t destination, qkey, lost;
 	uint16_t pkey;          /* 0: the connection manager's */
 	struct ibv_ah_attr path;        /* RC and UC: to the peer */
+	enum ibv_mtu path_mtu;
+	uint8_t reads;                  /* RC: that it may have under way */
 	unsigned access;
 };
 

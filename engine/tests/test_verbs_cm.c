@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Purpose: with --rdma-cm, the service level and traffic class that the connection manager found stay, unless an option
- * says otherwise; the record has those in force. Over fakes of libibverbs and librdmacm: no proof of the verbs path.
+ * Purpose: with --rdma-cm, what the connection manager found of the path stays, unless an option says otherwise; the
+ * record has what is in force. Over fakes of libibverbs and librdmacm: no proof of the verbs path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,6 +176,50 @@ static void test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_
 	close_pair();
 }
 
+/* Both queue pairs, and the record, have this MTU. */
+static void check_mtu(const struct job *job, enum ibv_mtu mtu) {
+	open_pair(job);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fake_queue_pairs[i]->path_mtu, mtu);
+		assert_int_equal(pair.ends[i].session->mtu, verbs_mtu_bytes(mtu));
+	}
+	close_pair();
+}
+
+static void test_the_managers_mtu_stays_unless_one_was_asked_for(void **state) {
+	struct job job = verbs_job(OP_WRITE);
+
+	(void) state;
+	job.verbs.rdma_cm = true;
+	job.queue_pairs = 2; /* each has a connection of its own */
+	job.outstanding = 8;
+	fake.cm_mtu = IBV_MTU_1024;
+	check_mtu(&job, IBV_MTU_1024);
+	job.verbs.mtu = 2048;
+	check_mtu(&job, IBV_MTU_2048);
+	job.verbs.mtu = 0;
+	fake.cm_mtu = IBV_MTU_4096;
+	fake.devices[1].ports[0].active_mtu = IBV_MTU_512; /* a RoCE port that the client's manager does not see */
+	check_mtu(&job, IBV_MTU_512);
+}
+
+/* A peer of another vendor may answer more reads than this device can begin, which the device would refuse. */
+static void test_reads_are_bounded_by_both_devices(void **state) {
+	struct job job = verbs_job(OP_SEND);
+
+	(void) state;
+	job.verbs.rdma_cm = true;
+	fake.cm_reads = 128;
+	open_pair(&job);
+	assert_int_equal(fake_queue_pairs[0]->reads, 16);
+	assert_int_equal(fake_queue_pairs[1]->reads, 16);
+	close_pair();
+	fake.cm_reads = 4;
+	open_pair(&job);
+	assert_int_equal(fake_queue_pairs[0]->reads, 4);
+	close_pair();
+}
+
 static void test_without_the_manager_both_are_0(void **state) {
 	struct job job = verbs_job(OP_WRITE);
 
@@ -196,6 +240,8 @@ int main(void) {
 		cmocka_unit_test_setup(test_an_option_replaces_only_what_it_names, setup_manager),
 		cmocka_unit_test_setup(test_what_was_not_asked_for_is_unknown_before_the_manager_has_found_it,
 				       setup_manager),
+		cmocka_unit_test_setup(test_the_managers_mtu_stays_unless_one_was_asked_for, setup_manager),
+		cmocka_unit_test_setup(test_reads_are_bounded_by_both_devices, setup_manager),
 		cmocka_unit_test_setup(test_without_the_manager_both_are_0, setup_manager),
 	};
 

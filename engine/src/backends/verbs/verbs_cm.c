@@ -252,6 +252,16 @@ static void read_pkey(struct verbs_session *v, const struct ibv_qp_attr *a) {
 	d->pkey = ibv_query_pkey(d->context, a->port_num, a->pkey_index, (__be16 *) &key) ? 0 : be16toh(key);
 }
 
+/*
+ * A link between the ports may be smaller than both, which the subnet manager knows; on RoCE the manager knows the
+ * client's port alone.
+ */
+static void choose_mtu(struct verbs_session *v, struct ibv_qp_attr *a) {
+	if (!v->job->verbs.mtu)
+		v->session.mtu = v->path_mtu = MIN(v->path_mtu, verbs_mtu_bytes(a->path_mtu));
+	a->path_mtu = verbs_mtu_from_bytes(v->path_mtu);
+}
+
 /* What the manager found out of the path, and what the job says. */
 static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_cm_id *id, enum ibv_qp_state state) {
 	struct ibv_qp_attr a = { .qp_state = state };
@@ -260,11 +270,15 @@ static int bring_to(struct verbs_session *v, struct verbs_queue *q, struct rdma_
 	if (rdma_init_qp_attr(id, &a, &mask) != 0)
 		return cm_failed(v, "ask how to bring up a queue pair", errno);
 	a.qp_access_flags = (unsigned) verbs_access(v->job->op, false) & ~(unsigned) IBV_ACCESS_LOCAL_WRITE;
-	a.path_mtu = verbs_mtu_from_bytes(v->path_mtu);
 	a.min_rnr_timer = VERBS_MIN_RNR_TIMER;
 	a.timeout = (uint8_t) v->job->verbs.timeout_exponent;
 	a.retry_cnt = (uint8_t) v->job->verbs.retry;
 	a.rnr_retry = (uint8_t) v->job->verbs.rnr_retry;
+	if (mask & IBV_QP_PATH_MTU)
+		choose_mtu(v, &a);
+	/* the manager has what the peer's device answers at once, and does not ask what ours may begin */
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		a.max_rd_atomic = MIN(a.max_rd_atomic, v->read_depth);
 	if (mask & IBV_QP_AV)
 		choose_lane(v, &a.ah_attr);
 	if (mask & IBV_QP_PKEY_INDEX)
