@@ -2,7 +2,7 @@
 /* perch: measures a fabric between two hosts. */
 #include <signal.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "base/message.h"
 #include "cli/check.h"
 #include "cli/client.h"

@@ -5,7 +5,7 @@
  */
 #include <arpa/inet.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "base/message.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

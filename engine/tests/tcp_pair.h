@@ -7,6 +7,7 @@
 
 #include <sys/eventfd.h>
 
+#include "backends/registry.h"
 #include "backends/tcp/tcp.h"
 #include "base/clock.h"
 #include "pair.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "base/message.h"
 
 enum { MESSAGES = 2000 };

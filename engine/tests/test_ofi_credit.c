@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "backends/ofi/ofi.h"
+#include "backends/registry.h"
 #include "base/message.h"
 
 enum {

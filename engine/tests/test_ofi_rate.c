@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "backends/ofi/ofi.h"
+#include "backends/registry.h"
 #include "base/message.h"
 #include "memory/memory_room.h"
 

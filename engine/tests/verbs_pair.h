@@ -4,7 +4,7 @@
 
 #include <arpa/inet.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "backends/verbs/verbs.h"
 #include "fake_verbs.h"
 #include "base/message.h"

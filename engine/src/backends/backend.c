@@ -5,42 +5,12 @@
 
 #include "base/message.h"
 
-/* One line a backend; the Makefile defines HAVE_* for those whose libraries were found. */
-extern const struct backend backend_tcp, backend_verbs, backend_ofi, backend_cxi, backend_null;
-
-const struct backend *const backends[] = {
-	&backend_tcp,
-#ifdef HAVE_VERBS
-	&backend_verbs,
-#endif
-#ifdef HAVE_OFI
-	&backend_ofi,
-	&backend_cxi,
-#endif
-	&backend_null,
-	NULL,
-};
-
 static const char *const level_names[LEVEL_MAX] = {
 	[LEVEL_NONE] = "none",
 	[LEVEL_INJECT] = "inject",
 	[LEVEL_TRANSMIT] = "transmit",
 	[LEVEL_DELIVERY] = "delivery",
 };
-
-const struct backend *backend_find(const char *name) {
-	for (size_t i = 0; backends[i]; i++)
-		if (streq(backends[i]->facts->name, name))
-			return backends[i];
-	return NULL;
-}
-
-int backend_require(const struct job *job) {
-	return backend_find(job->backend) ? 0 :
-	       failure(-EOPNOTSUPP, EXIT_HOST,
-		       "backend %s: this perch was built without it; `perch --version` lists what it has",
-		       job->backend);
-}
 
 int backend_check(const struct backend *b) {
 	bool sleeps = b->facts->flags & BACKEND_SLEEPS;

@@ -233,15 +233,6 @@ struct backend {
 	int (*near)(const struct open_arguments *arguments, char ret[JOB_NAME_MAX]);
 };
 
-/* All that this program was built with, in the order of --help; ends with NULL. */
-extern const struct backend *const backends[];
-
-/* The backend of that name; NULL: unknown or not built in. */
-const struct backend *backend_find(const char *name);
-
-/* Of a valid job: whether this program was built with its backend. -EOPNOTSUPP (said, EXIT_HOST). */
-int backend_require(const struct job *job);
-
 /* Checks the vtable once, so that the hot loop never has to. -EINVAL (said). */
 int backend_check(const struct backend *b);
 

@@ -2,7 +2,7 @@
 /* devices: what this host could measure with. */
 #include <stdio.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "client.h"
 #include "host/device_facts.h"
 #include "memory/gpu.h"

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "backends/registry.h"
 #include "base/message.h"
 #include "output/transfer_result.h"
 

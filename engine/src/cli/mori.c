@@ -4,7 +4,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "base/suggest.h"
 #include "control/control.h"
 #include "job/parse.h"

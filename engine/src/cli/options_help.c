@@ -2,7 +2,7 @@
 /* What --help and --version print, from the tables. */
 #include <ctype.h>
 
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "options.h"
 #include "version.h"
 

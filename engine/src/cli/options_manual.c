@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perch(1) as man(7) source: the prose stands here, everything about options and backends comes from the tables. */
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "options.h"
 #include "version.h"
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <signal.h>
 
+#include "backends/registry.h"
 #include "output/bad_byte.h"
 #include "measure/exchange.h"
 #include "host/footprint.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place.h"
 
+#include "backends/registry.h"
 #include "host/netdev.h"
 
 static void read_host(struct topology *ret) {

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "backends/registry.h"
 #include "bounce.h"
 #include "host/footprint.h"
 #include "interval.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
+#include "backends/registry.h"
 #include "base/message.h"
 #include "transfer.h"
 

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "backends/registry.h"
 #include "base/message.h"
 #include "backends/ofi/ofi.h"
 
@@ -42,7 +43,6 @@ struct cxi_session {
 };
 
 extern char **environ;
-extern const struct backend backend_cxi;
 
 static struct cxi_session *cxi_session(struct ofi_session *o) {
 	return (struct cxi_session *) o;

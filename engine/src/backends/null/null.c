@@ -8,7 +8,7 @@
  * 0 or more, or a negative errno: then failure() has said why, once, with the exit code that fits. backend_check()
  * looks at the vtable once, and nobody checks for a required hook after that.
  */
-#include "backends/backend.h"
+#include "backends/registry.h"
 #include "base/message.h"
 
 enum { NULL_QUEUE = JOB_OUTSTANDING_MAX * 2 }; /* a send makes one completion of each kind */
@@ -148,7 +148,6 @@ static struct session *null_close(struct session *s) {
 	return NULL;
 }
 
-const struct backend backend_null;
 const struct backend backend_null = {
 	.facts = &backend_facts[BACKEND_NULL],
 	.version = BACKEND_VERSION,

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include "backends/registry.h"
 #include "base/message.h"
 
 /*
@@ -379,8 +380,6 @@ struct session *ofi_close(struct session *s) {
 	free(o);
 	return NULL;
 }
-
-extern const struct backend backend_ofi;
 
 static void ask(const struct job *job, struct fi_info *hints) {
 	hints->domain_attr->tclass = hints->tx_attr->tclass = ofi_class(job->ofi.fabric_class);

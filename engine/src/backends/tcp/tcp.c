@@ -15,11 +15,10 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "backends/registry.h"
 #include "control/control.h"
 #include "host/netdev.h"
 #include "tcp.h"
-
-extern const struct backend backend_tcp;
 
 static int tcp_probe(device_callback callback, void *userdata) {
 	struct ifaddrs *list, *i;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "backends/registry.h"
 #include "base/message.h"
 #include "verbs_sysfs.h"
 
@@ -14,7 +15,6 @@
 #define DEEP_BYTES (UINT64_C(64) << 20)
 
 static struct session *verbs_close(struct session *s);
-extern const struct backend backend_verbs;
 
 /*
  * Receives beside those that the sender has under way: it may send again as soon as the device has taken a message,
