@@ -191,8 +191,24 @@ static void test_no_token(void **state) {
 	failure_reset();
 	assert_int_equal(token_read("/nonexistent/token", &t), -ENOENT);
 	assert_int_equal(failure_code(), EXIT_HOST);
+}
+
+/* A server reads it again for each stranger; a pipe gives it once, or is waited for. */
+static void test_a_token_lies_in_a_regular_file(void **state) {
+	char folder[] = "/tmp/perch-test-token-XXXXXX", pipe[64];
+	struct token t;
+
+	(void) state;
 	failure_reset();
-	assert_int_equal(token_read("/tmp", &t), -EISDIR);
+	assert_int_equal(token_read("/tmp", &t), -EINVAL);
+	assert_non_null(mkdtemp(folder));
+	(void) snprintf(pipe, sizeof(pipe), "%s/pipe", folder);
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	failure_reset();
+	assert_int_equal(token_read(pipe, &t), -EINVAL);
+	assert_non_null(strstr(failure_text(), "is no regular file"));
+	(void) unlink(pipe);
+	(void) rmdir(folder);
 }
 
 static void test_loopback(void **state) {
@@ -231,6 +247,7 @@ int main(void) {
 		cmocka_unit_test(test_the_owner_of_a_token_file),
 		cmocka_unit_test(test_a_process_with_a_token_leaves_no_core),
 		cmocka_unit_test(test_no_token),
+		cmocka_unit_test(test_a_token_lies_in_a_regular_file),
 		cmocka_unit_test(test_loopback),
 	};
 

@@ -42,15 +42,18 @@ int token_read(const char *path, struct token *ret) {
 		return 0;
 	}
 	keep_out_of_cores();
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is not waited for */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
+	/* A server reads it for each stranger, and a pipe gives it once. */
+	if (!S_ISREG(st.st_mode))
+		return failure(-EINVAL, EXIT_HOST, "the token file %s is no regular file; write the token into one", path);
 	/* As ssh does with its files: root may read all, and another owner can change it at any time. */
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return failure(-EPERM, EXIT_HOST, "the token file %s belongs to user %u, neither you nor root; "
 			       "`chown %u %s`", path, (unsigned) st.st_uid, (unsigned) geteuid(), path);
 	/* As ssh does with keys: what others may read is no secret. */
-	if (S_ISREG(st.st_mode) && (st.st_mode & 077))
+	if (st.st_mode & 077)
 		return failure(-EPERM, EXIT_HOST, "the token file %s may be read by others (mode %04o); `chmod 600 %s`",
 			       path, (unsigned) st.st_mode & 07777, path);
 	n = read(fd, t.bytes, sizeof(t.bytes));
