@@ -166,6 +166,7 @@ static void test_bad_addresses_are_refused(void **state) {
 	refused(&client, &b, EXIT_PEER);
 	client.session.arena.length *= 2;
 	refused(&client, &a, EXIT_PEER);
+	assert_non_null(strstr(failure_text(), "the peer's buffers have 4096 bytes and ours 8192"));
 	client.session.arena.length /= 2;
 	client.session.device.port_attr.link_layer = IBV_LINK_LAYER_INFINIBAND;
 	refused(&client, &a, EXIT_PEER);

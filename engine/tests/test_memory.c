@@ -7,8 +7,20 @@
 
 #include <cmocka.h>
 
+#include <unistd.h>
+
 #include "base/message.h"
 #include "memory/memory.h"
+
+static long page_bytes;         /* of the host that the test plays; 0: this one's */
+
+/* The linker puts them into the place of sysconf() (tests.mk). */
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+
+long __wrap_sysconf(int name) {
+	return name == _SC_PAGESIZE && page_bytes ? page_bytes : __real_sysconf(name);
+}
 
 /* Each slot has memory of its own within both halves. */
 static void are_apart(const struct arena *a) {
@@ -146,6 +158,35 @@ static void test_a_bounce_buffer_has_the_same_places(void **state) {
 	arena_close(&a);
 }
 
+/* Backends compare the lengths of both ends, and hosts with pages of 4, 16 and 64 KiB measure together. */
+static void test_a_length_is_the_same_on_hosts_with_other_pages(void **state) {
+	static const struct memory_kind host = { .type = MEMORY_HOST };
+	static const uint64_t sizes[] = { 1, 4096, 5000, 200000 };
+	struct arena a;
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
+		size_t lengths[3] = { 0 };
+
+		for (long page = 4096; page <= 65536; page *= 4) {
+			page_bytes = page;
+			for (size_t k = 0; k < ELEMENTSOF(lengths); k++) {
+				assert_int_equal(k == 0 ? arena_open(&a, sizes[i], 3, NULL, true, NULL) :
+						 k == 1 ? arena_open_scattered(&a, sizes[i] + 64, sizes[i], 3, NULL,
+									       false, NULL) :
+						 arena_open_flat(&a, sizes[i], 1, &host), 0);
+				assert_int_equal((uintptr_t) a.tx % 4096, 0);
+				assert_int_equal(a.length / 2 % (size_t) page, 0);
+				if (page == 4096)
+					lengths[k] = a.length;
+				assert_int_equal(a.length, lengths[k]);
+				arena_close(&a);
+			}
+		}
+	}
+	page_bytes = 0;
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slots_lie_side_by_side),
@@ -154,6 +195,7 @@ int main(void) {
 		cmocka_unit_test(test_each_queue_pair_has_a_buffer),
 		cmocka_unit_test(test_queue_pairs_share_a_footprint),
 		cmocka_unit_test(test_a_bounce_buffer_has_the_same_places),
+		cmocka_unit_test(test_a_length_is_the_same_on_hosts_with_other_pages),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -80,6 +80,9 @@ $(BUILD)/doubles/libmlx5.so.1: tests/doubles/fake_mlx5.c
 $(BUILD)/tests/test_verbs_gpu: private LDFLAGS += -Wl,--export-dynamic-symbol=ibv_reg_dmabuf_mr
 $(BUILD)/tests/test_verbs_gpu: $(BUILD)/doubles/libmlx5.so.1
 
+# It plays hosts with other pages.
+$(BUILD)/tests/test_memory: private LDFLAGS += -Wl,--wrap=sysconf
+
 # It starts the program that lies a folder above it.
 $(BUILD)/tests/test_meet_lines: $(BUILD)/perch
 

@@ -29,6 +29,12 @@
  */
 #define CLEAR_BYTES (UINT64_C(2) << 20)
 
+/*
+ * Halves are multiples of the largest page that an RDMA host has (CONFIG_ARM64_64K_PAGES, CONFIG_PPC_64K_PAGES), and not
+ * of this host's: both ends must cut them alike, and each half begins with a page.
+ */
+#define HALF_UNIT (UINT64_C(64) << 10)
+
 static uint64_t round_up(uint64_t n, uint64_t to) {
 	return (n + to - 1) / to * to;
 }
@@ -222,7 +228,7 @@ static void places_share(uint64_t stride, uint32_t slots, uint32_t queues, struc
 int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, const struct queues *queues, bool distinct,
 	       const struct memory_kind kinds[2]) {
 	const struct queues *q = queues ? queues : &one_queue;
-	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), stride;
+	uint64_t stride;
 	struct places p = { .factor = 1, .mask = UINT32_MAX };
 	uint32_t n = slots;
 	struct arena a;
@@ -238,7 +244,7 @@ int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, const str
 		return failure(-ENOMEM, EXIT_HOST, "%u buffers of %llu bytes are more than this host can address; "
 			       "lower --size or --outstanding", n, (unsigned long long) slot_bytes);
 	a = (struct arena) {
-		.length = 2 * round_up(stride * n, page), /* each half begins with a page */
+		.length = 2 * round_up(stride * n, HALF_UNIT),
 		.slot_bytes = slot_bytes,
 		.stride = stride,
 		.slots = slots,
@@ -254,7 +260,6 @@ int arena_open(struct arena *ret, uint64_t slot_bytes, uint32_t slots, const str
 int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes, uint32_t window,
 			 const struct queues *queues, bool distinct, const struct memory_kind kinds[2]) {
 	const struct queues *q = queues ? queues : &one_queue;
-	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
 	struct places p;
 	struct arena a;
 	uint32_t slots;
@@ -267,7 +272,7 @@ int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes,
 			       p.n * q->n, (unsigned long long) slot_bytes, window);
 	slots = MAX(p.n / (window / q->n), 1u) * window;
 	a = (struct arena) {
-		.length = 2 * round_up(bytes, page),
+		.length = 2 * round_up(bytes, HALF_UNIT),
 		.slot_bytes = slot_bytes,
 		.stride = p.stride,
 		.slots = slots,
@@ -281,14 +286,14 @@ int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes,
 }
 
 int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind) {
-	uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE), length;
+	uint64_t length;
 	struct arena a;
 	int e;
 
 	if (bytes > SIZE_MAX / 4 - JOB_HUGE_1G)
 		return failure(-ENOMEM, EXIT_HOST, "a buffer of %llu bytes is more than this host can address; "
 			       "lower --buffer, --size or --batch", (unsigned long long) bytes);
-	length = round_up(bytes, page);
+	length = round_up(bytes, HALF_UNIT);
 	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots,
 			     .window = slots, .distinct = 1, .n_regions = 1 };
 	e = map_region(kind, length, &a.regions[0]);

@@ -27,7 +27,7 @@ struct queues {
 
 struct arena {
 	uint8_t *tx, *rx;       /* where the halves begin */
-	size_t length;          /* of both halves, bytes: both ends cut them alike */
+	size_t length;          /* of both halves, bytes: the same at both ends, whatever pages they have */
 	uint64_t slot_bytes;    /* usable */
 	uint64_t stride;        /* from one distinct slot to the next */
 	uint32_t slots;         /* as numbered; a multiple of */

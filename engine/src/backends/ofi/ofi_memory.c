@@ -246,8 +246,12 @@ int ofi_address_read(struct ofi_session *o, const struct address *peer) {
 	length = be32toh(w.name_length);
 	if (be32toh(w.magic) != ADDRESS_MAGIC || length != peer->length - sizeof(w))
 		return refuse(o, "not one of this backend");
-	if (be64toh(w.length) != o->arena.length || be64toh(w.base) > UINT64_MAX - o->arena.length)
-		return refuse(o, "its memory is not cut like ours; both ends need the same version of perch");
+	if (be64toh(w.length) != o->arena.length)
+		return failure(-EPROTO, EXIT_PEER, "%s: the peer's buffers have %llu bytes and ours %llu for the same "
+			       "job; install the same build of perch at both ends", o->job->backend,
+			       (unsigned long long) be64toh(w.length), (unsigned long long) o->arena.length);
+	if (be64toh(w.base) > UINT64_MAX - o->arena.length)
+		return refuse(o, "its memory ends above the last address");
 	if (!name_is_sound(o, be32toh(w.format), peer->bytes + sizeof(w), length))
 		return refuse(o, "its endpoint's name has another format than ours; "
 			      "both ends need the same provider and address family");

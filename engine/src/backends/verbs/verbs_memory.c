@@ -251,8 +251,12 @@ int verbs_address_read(struct verbs_session *v, const struct address *peer) {
 	mtu = be32toh(w.mtu);
 	if (be32toh(w.magic) != ADDRESS_MAGIC || be32toh(w.n_queues) != v->n_queues)
 		return refuse("not one of this backend");
-	if (be64toh(w.length) != v->arena.length || be64toh(w.base) > UINT64_MAX - v->arena.length)
-		return refuse("its memory is not cut like ours; both ends need the same version of perch");
+	if (be64toh(w.length) != v->arena.length)
+		return failure(-EPROTO, EXIT_PEER, "verbs: the peer's buffers have %llu bytes and ours %llu for the "
+			       "same job; install the same build of perch at both ends",
+			       (unsigned long long) be64toh(w.length), (unsigned long long) v->arena.length);
+	if (be64toh(w.base) > UINT64_MAX - v->arena.length)
+		return refuse("its memory ends above the last address");
 	if (mtu < JOB_MTU_MIN || mtu > JOB_MTU_MAX || (mtu & (mtu - 1)) || be32toh(w.psn) > PSN_MASK)
 		return refuse("its MTU or sequence number is invalid");
 	if (w.layer != v->device.port_attr.link_layer)
