@@ -9,13 +9,17 @@ extended headers of any size, so headers are read here.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
+import glob
 import gzip
 import os
-import tempfile
+import shutil
+import stat
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from perch.errors import ExitCode, PerchError
 from perch.model.folder import existing
@@ -45,6 +49,16 @@ PART = 2**20
 _UNREADABLE = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
+class _RefusedError(Exception):
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self._remedy = remedy
+
+    def of(self, archive: Path) -> PerchError:
+        what = f"the archive is refused, nothing is unpacked: {self}"
+        return PerchError(ExitCode.INCONCLUSIVE, what, file=archive, remedy=self._remedy)
+
+
 class Member(NamedTuple):
     name: str
     size: int
@@ -53,9 +67,9 @@ class Member(NamedTuple):
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
     parser.description = (
-        "Puts the results that a host's agent packed into DIR/raw/HOST, and removes ARCHIVE.\n"
-        "Files of other names, links, and more bytes than expected are refused, and then\n"
-        "nothing is unpacked."
+        "Puts the results that a host's agent packed into DIR/raw/HOST, and then removes\n"
+        "ARCHIVE. Files of other names, links, and more bytes than expected are refused; then\n"
+        "nothing is unpacked, and ARCHIVE stays."
     )
     parser.epilog = "Exit: 0 unpacked, 2 usage, 3 refused, 6 not writable."
     parser.add_argument("run", metavar="DIR", help="the folder of a run, such as runs/latest")
@@ -67,23 +81,43 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most-bytes",
         metavar="N",
-        type=int,
+        type=_bytes,
         default=0,
         help="refuse more bytes than N; 0, the default: 2 MiB a flow of the host, and 64 MiB",
     )
 
 
+def _bytes(given: str) -> int:
+    if not given.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{given}' is not a number of bytes")
+    return int(given)
+
+
 def command(args: argparse.Namespace) -> int:
-    """Unpacks the results."""
+    """Unpacks the results. What is refused may be the only copy, and stays."""
     run = existing(args.run)
     share = share_of(run, args.host, retry=args.retry)
     most = args.most_bytes or expected(share)
     folder = run / "raw" / args.host / ("retry" if args.retry else "")
-    try:
-        unpack(args.archive, folder, most, soaking(share))
-    finally:
-        args.archive.unlink(missing_ok=True)
+    with working(run, args.host) as work:
+        unpack(args.archive, work, folder, most, soaking(share))
+    args.archive.unlink(missing_ok=True)
     return ExitCode.PASS
+
+
+@contextlib.contextmanager
+def working(run: Path, host: str) -> Iterator[Path]:
+    """A folder outside of raw/, which is sealed. Those that killed processes left are removed."""
+    own = run / f".unpack-{host}.{os.getpid()}"
+    for one in run.glob(f".unpack-{glob.escape(host)}.*"):
+        process = one.name.rpartition(".")[2]
+        if one == own or not Path("/proc", process).exists():
+            shutil.rmtree(one)
+    own.mkdir()
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own)
 
 
 def share_of(run: Path, host: str, *, retry: bool) -> Share:
@@ -114,22 +148,40 @@ def soaking(share: Share) -> list[str]:
     return [f"flows/{one}/client.soak" for one in ids] if share.soak else []
 
 
-def unpack(archive: Path, folder: Path, most: int, soak: Sequence[str] = ()) -> None:
-    """All files of an archive, or none. most: bytes. soak: names of a soak's. Raises PerchError."""
+def unpack(archive: Path, work: Path, folder: Path, most: int, soak: Sequence[str] = ()) -> None:
+    """All files of an archive, or none.
+
+    work: an empty folder of the same file system. most: bytes. soak: names of a soak's.
+
+    Raises:
+        PerchError: it is refused.
+    """
     names = (*soak, *NAMES)
-    _make(folder)
-    with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder) as work:
+    with _opened(archive) as file, gzip.open(file, "rb") as stream:
         try:
-            with gzip.open(archive, "rb") as stream:
-                _extract(stream, Path(work), most, names)
-        except FileNotFoundError:
-            raise PerchError(ExitCode.USAGE, "there is no such file", file=archive) from None
+            _extract(stream, work, most, names)
+        except _RefusedError as refused:
+            raise refused.of(archive) from None
         except _UNREADABLE as error:
-            raise _refused(f"it cannot be read: {error}") from None
-        for name in names:
-            if (Path(work) / name).exists():
-                _make((folder / name).parent, folder)
-                (Path(work) / name).replace(folder / name)
+            raise _RefusedError(f"it cannot be read: {error}").of(archive) from None
+    _make(folder)
+    for name in names:
+        if (work / name).exists():
+            _make((folder / name).parent, folder)
+            (work / name).replace(folder / name)
+
+
+def _opened(archive: Path) -> BinaryIO:
+    """Never waits for a pipe, and reads no device."""
+    try:
+        file = os.open(archive, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        why = "there is no such file" if error.errno == errno.ENOENT else f"{error.strerror}"
+        raise PerchError(ExitCode.USAGE, why, file=archive) from None
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return os.fdopen(file, "rb")
+    os.close(file)
+    raise PerchError(ExitCode.USAGE, "it is not a regular file", file=archive)
 
 
 def _make(folder: Path, within: Path | None = None) -> None:
@@ -143,29 +195,23 @@ def _make(folder: Path, within: Path | None = None) -> None:
             return
 
 
-def _refused(why: str) -> PerchError:
-    return PerchError(ExitCode.INCONCLUSIVE, f"the archive is refused, nothing is unpacked: {why}")
-
-
 def _extract(stream: gzip.GzipFile, work: Path, most: int, names: Sequence[str]) -> None:
     left = set(names)
     while (member := _member(_read(stream, BLOCK))) is not None:
         if member.name not in left:
             known = "is there twice" if member.name in names else "is no file of perch.raw/2"
-            raise _refused(f"{member.name[:100]!r} {known}")
+            raise _RefusedError(f"{member.name[:100]!r} {known}")
         left.remove(member.name)
         most -= member.size
         if most < 0:
-            raise PerchError(
-                ExitCode.INCONCLUSIVE,
-                f"the archive is refused, nothing is unpacked: {member.name} has"
-                f" {member.size} bytes, {-most} too many",
-                remedy="raise --most-bytes (agent_most_bytes) if they are right",
+            raise _RefusedError(
+                f"{member.name} has {member.size} bytes, {-most} too many",
+                "raise --most-bytes (agent_most_bytes) if they are right",
             )
         _copy(stream, member.size, work / member.name)
         _read(stream, -member.size % BLOCK)
     if any(stream.read(RECORD)) or stream.read(1):
-        raise _refused("something follows its end")
+        raise _RefusedError("something follows its end")
 
 
 def _copy(stream: gzip.GzipFile, size: int, path: Path) -> None:
@@ -194,14 +240,14 @@ def _member(block: bytes) -> Member | None:
     name = b"/".join(filter(None, parts)).decode(errors="backslashreplace")
     total = sum(block[:148]) + 8 * ord(" ") + sum(block[156:])  # its own field counts as blanks
     if block[257:263] != b"ustar\0" or _octal(block[148:156]) != total:
-        raise _refused("it holds a header that is not of ustar")
+        raise _RefusedError("it holds a header that is not of ustar")
     if block[156:157] != b"0":
-        raise _refused(f"{name!r} is not a regular file")
+        raise _RefusedError(f"{name!r} is not a regular file")
     return Member(name, _octal(block[124:136]))
 
 
 def _octal(field: bytes) -> int:
     digits = field.strip(b" \0")
     if not digits or digits.strip(b"01234567"):
-        raise _refused("it holds a header that is not of ustar")
+        raise _RefusedError("it holds a header that is not of ustar")
     return int(digits, 8)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import shutil
+import signal
 import stat
+import subprocess
+import sys
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +21,7 @@ import pytest
 from perch.agent import asking
 from perch.cli import main
 from perch.errors import PerchError
+from perch.history import seal
 from perch.model.plan import SoakPlan
 from perch.model.share import SCHEMA, Share, ShareFlow, ShareRound
 from perch.run import unpack
@@ -50,10 +55,15 @@ def taken(tmp_path: Path) -> Callable[..., Path]:
     def take(content: bytes, most: int = 1000, *, packed: bool = True) -> Path:
         archive = tmp_path / "alpha.tar.gz"
         archive.write_bytes(gzip.compress(content) if packed else content)
-        unpack.unpack(archive, tmp_path / "raw/alpha", most)
+        unpacked(archive, tmp_path, most)
         return tmp_path / "raw/alpha"
 
     return take
+
+
+def unpacked(archive: Path, run: Path, most: int, soak: Sequence[str] = ()) -> None:
+    with unpack.working(run, "alpha") as work:
+        unpack.unpack(archive, work, run / "raw/alpha", most, soak)
 
 
 def left(folder: Path) -> list[str]:
@@ -70,7 +80,7 @@ def test_what_an_agent_packs_is_taken_whole(tmp_path: Path) -> None:
     asking.pack(out)
     old = os.umask(0o077)
     try:
-        unpack.unpack(tmp_path / "host/out.tar.gz", tmp_path / "raw/alpha", 2**30)
+        unpacked(tmp_path / "host/out.tar.gz", tmp_path, 2**30)
     finally:
         os.umask(old)
     assert sorted(unpack.NAMES) == sorted(asking.FILES) == left(tmp_path / "raw/alpha")
@@ -120,13 +130,14 @@ def test_the_lines_of_a_soak_are_taken_of_the_hosts_own_clients_only(tmp_path: P
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (out / name).write_text(text)
         asking.pack(out, ends=False)
-        unpack.unpack(tmp_path / "host/out.tar.gz", tmp_path / "raw/alpha", 100, soak)
+        unpacked(tmp_path / "host/out.tar.gz", tmp_path, 100, soak)
         assert [(tmp_path / "raw/alpha" / name).read_text() for name in soak] == [text] * 2
     folders = [one for one in (tmp_path / "raw/alpha").rglob("*") if one.is_dir()]
     assert {stat.S_IMODE(one.stat().st_mode) for one in folders} == {0o755}
+    shutil.rmtree(tmp_path / "raw")
     with pytest.raises(PerchError, match=r"is no file of perch\.raw/2"):
-        unpack.unpack(tmp_path / "host/out.tar.gz", tmp_path / "raw/beta", 100, soak[1:])
-    assert left(tmp_path / "raw/beta") == []
+        unpacked(tmp_path / "host/out.tar.gz", tmp_path, 100, soak[1:])
+    assert left(tmp_path / "raw") == []
 
 
 def test_a_soak_is_of_the_flows_of_the_share(run: Path) -> None:
@@ -247,14 +258,60 @@ def test_the_command_unpacks_and_removes_the_archive(
 
 
 def test_the_command_says_why_it_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it refuses stays, for it may be the only copy; then the advice can be followed."""
     archive = run / "alpha.tar.gz"
     words = ["unpack", str(run), "alpha", str(archive)]
     assert main([*words, "--most-bytes", "20"]) == 3
     assert capsys.readouterr().err == (
-        "perchctl unpack: the archive is refused, nothing is unpacked: samples.jsonl has 15 bytes,"
-        " 10 too many; raise --most-bytes (agent_most_bytes) if they are right\n"
+        f"perchctl unpack: {archive}: the archive is refused, nothing is unpacked: samples.jsonl"
+        " has 15 bytes, 10 too many; raise --most-bytes (agent_most_bytes) if they are right\n"
     )
-    assert not archive.exists()
+    assert main([*words, "--most-bytes", "60"]) == 0 and not archive.exists()
     assert main(words) == 2 and "there is no such file" in capsys.readouterr().err
     assert main(["unpack", str(run), "gamma", str(archive)]) == 3
     assert "shares/gamma.json: it cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("most", ["-5", "+5", "many", ""])
+def test_the_most_bytes_are_a_number(
+    run: Path, capsys: pytest.CaptureFixture[str], most: str
+) -> None:
+    words = ["unpack", str(run), "alpha", str(run / "alpha.tar.gz"), f"--most-bytes={most}"]
+    assert main(words) == 2
+    assert f"'{most}' is not a number of bytes" in capsys.readouterr().err
+
+
+def test_only_a_regular_file_is_opened(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe without a writer is not waited for, and nothing is removed."""
+    pipe = run / "pipe"
+    os.mkfifo(pipe)
+    for one in (pipe, run / "shares"):
+        assert main(["unpack", str(run), "alpha", str(one)]) == 2
+        assert f"{one}: it is not a regular file" in capsys.readouterr().err
+        assert one.exists()
+    share = run / "shares/alpha.json"
+    assert main(["unpack", str(run), "alpha", str(share)]) == 3
+    assert "cannot be read: Not a gzipped file" in capsys.readouterr().err and share.exists()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from perch.cli import main
+from perch.run import unpack
+unpack._read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+
+
+def test_what_a_killed_unpack_leaves_is_not_sealed_and_the_next_one_removes_it(run: Path) -> None:
+    (run / "raw").mkdir()
+    words = ["unpack", str(run), "alpha", str(run / "alpha.tar.gz")]
+    before = left(run)
+    ended = subprocess.run([sys.executable, "-c", KILLED, *words], timeout=30)
+    assert ended.returncode == -signal.SIGKILL
+    (work,) = set(left(run)) - set(before)
+    (run / work / "flows.jsonl").write_bytes(LINE)
+    assert seal.seal(run) == (0, 0)
+    assert main(words) == 0
+    assert not (run / work).exists()
