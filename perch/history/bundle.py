@@ -12,10 +12,14 @@ from pathlib import Path
 
 from perch import programs
 from perch.errors import ExitCode, PerchError
+from perch.model import text
 from perch.model.figures import pretty
 
 #: The namespace of a bundle's signatures (ssh-keygen -Y).
 NAMESPACE = "perch"
+
+#: So many files that are refused are named.
+NAMED = 3
 
 #: Seconds: a version is said in a moment. A person may type a passphrase, or touch a token.
 VERSION_S, SIGN_S = 10.0, 300.0
@@ -40,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "records, verdict and report into BUNDLE (default: DIR.bundle.tar.gz beside DIR). Adds\n"
         "bundle.json (versions, hashes of the hosts' configuration) and manifest.sha256. The same\n"
         "run gives the same bytes.\n"
-        "Files that look like secrets are refused."
+        "Files that look like secrets are refused, and so are files in raw/ that no check reads."
     )
     parser.epilog = (
         "Exit: 0 packed, 1 refused, 2 usage, 3 not a judged run, or a tool is missing,\n"
@@ -128,7 +132,7 @@ def run_files(root: Path) -> list[str]:
 
 
 def refuse(root: Path, names: list[str]) -> None:
-    """Stops at names that no run has, and at secrets: from here it must not go to a reader.
+    """Stops at names that no run has, at secrets, and at other files in raw/.
 
     Raises PerchError.
     """
@@ -146,6 +150,14 @@ def refuse(root: Path, names: list[str]) -> None:
             "it looks like a secret, and is not handed over",
             file=secret,
             remedy="remove it from the run",
+        )
+    stray = packed.stray(root, names)
+    if stray:
+        raise PerchError(
+            ExitCode.FAIL,
+            "no plan, check or agent put it there, and no check reads it",
+            file=text.names(stray, NAMED),
+            remedy="move it away, remove its line from raw/manifest.sha256, and report again",
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,10 +16,12 @@ import msgspec
 
 from perch import programs
 from perch.errors import ExitCode, PerchError
+from perch.judge.manifest import MANIFEST as SEALED
 from perch.judge.raw import UNREADABLE
 from perch.model.bundle import BundleDocument, BundleTool, BundleVersions
 from perch.model.figures import encode, encode_sorted
 from perch.run import folder
+from perch.run.unpack import NAMES
 
 MANIFEST, SIGNATURE, DESCRIPTION = "manifest.sha256", "manifest.sha256.sig", "bundle.json"
 
@@ -31,6 +33,9 @@ NAME = re.compile(f"{_PART}(/{_PART})*")
 #: Of a host's documents what another moment would read otherwise.
 _MOMENTARY = ("idle", "collected", "later", "commands")
 _HOST_DOCUMENTS = ("environment.json", "host_check.json")
+
+#: What role switch_check leaves of a switch.
+_OF_SWITCH = ("switch-before.json", "switch-after.json", "samples.jsonl.gz")
 
 #: gzip's header without name and time, made on Unix (RFC 1952).
 GZIP_HEADER = bytes.fromhex("1f8b0800000000000003")
@@ -71,6 +76,30 @@ def _walk(path: Path) -> Iterator[Path]:
 def files(root: Path) -> list[str]:
     """The regular files below a folder, in the order of their names. Raises OSError."""
     return sorted(os.fspath(path.relative_to(root)) for path in _walk(root))
+
+
+def stray(root: Path, names: Iterable[str]) -> list[str]:
+    """Those below raw/ that the plan does not explain: what Perch itself does not put there.
+
+    Whether a soak's flow is planned, and each line of a file, are matters of the judge.
+    """
+    plan = folder.plan_head(root / folder.PLAN)
+    asked = {path.stem for path in (root / "inputs/hosts").glob("*.json")}
+    imported = {one.file for one in plan.imports.values()} | {SEALED}
+
+    def is_explained(name: str) -> bool:
+        match name.split("/")[1:]:
+            case [host, file] | [host, "retry", file] if host in plan.hosts and file in NAMES:
+                return True
+            case [host, "flows", _, _, _, _, _, "client.soak"]:
+                return host in plan.hosts and plan.soak is not None
+            case [host, "host_check.json"]:
+                return host in asked or host in plan.hosts
+            case [switch, file] if switch in (plan.switches or {}):
+                return file in _OF_SWITCH
+        return name in imported
+
+    return [name for name in names if name.startswith("raw/") and not is_explained(name)]
 
 
 def listed(root: Path) -> list[str]:

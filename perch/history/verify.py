@@ -11,9 +11,6 @@ from pathlib import Path
 from perch.errors import ExitCode, PerchError
 from perch.model.text import clean, explained, names
 
-#: So many foreign members are named.
-NAMED = 3
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what the command takes."""
@@ -98,7 +95,7 @@ def _check_manifest(bundle: Path, root: Path) -> None:
 def _check_places(bundle: Path, root: Path) -> None:
     """Refuses what perchctl bundle does not pack: no check reads it. Raises PerchError."""
     from perch.history import packed
-    from perch.history.bundle import PACKED
+    from perch.history.bundle import NAMED, PACKED
     from perch.history.unpacked import damaged
 
     known = {*PACKED, packed.MANIFEST, packed.SIGNATURE, packed.DESCRIPTION}
@@ -115,6 +112,7 @@ def _check_places(bundle: Path, root: Path) -> None:
 def _check_verdict(bundle: Path, root: Path, work: Path) -> None:
     """Judges the run again, and compares. Raises PerchError."""
     from perch.history import packed
+    from perch.history.bundle import NAMED
     from perch.history.unpacked import damaged
     from perch.run import folder, judging
 
@@ -122,6 +120,8 @@ def _check_verdict(bundle: Path, root: Path, work: Path) -> None:
         if not (root / name).is_file():
             raise damaged(bundle, f"it holds no {name}")
     _refuse_older(bundle, root)
+    if stray := packed.stray(root, packed.files(root)):
+        raise damaged(bundle, f"perchctl bundle does not pack {names(stray, NAMED)}")
     again, verdict = folder.judge_again(root, work)
     changed = folder.differences(root, again)
     for name in (folder.RECORDS, folder.VERDICT, folder.INTERVALS):
