@@ -6,7 +6,9 @@ By linux-rdma/perftest, src/*_bw.c and *_lat.c, alike in v4.5-0.20, 25.01.0-0.80
 - both ways by iterations: both ends print the sum of both;
 - send, write with immediate data, and sends both ways by duration: each end prints its own rate;
 - latency: each end that answers the other prints its own half of the round trip. The server of
-  read and atomics prints no row.
+  read and atomics prints no row;
+- MTU: since 5.1 both ends take the smaller one, and print it (check_mtu). rdma_cm chooses it
+  otherwise.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from perch.model.figures import rounded
 from perch.model.part import Part
 from perch.model.record import Latency, Number
 from perch.tools.perftest_figures import ATOMIC, GRAIN, rate_gbit_s
-from perch.tools.perftest_text import GBIT, Row, table
+from perch.tools.perftest_text import GBIT, Row, about_text, table
 from perch.tools.results import UnusableError, shown
 from perch.tools.text import lines_of
 
@@ -77,8 +79,23 @@ def _rates_differ(part: Part, mine: float, other: float) -> bool:
     return two > APART * one + APART_S
 
 
+def _other_mtu(part: Part, served: bytes) -> str | None:
+    mine = part.link.mtu_bytes if part.link else None
+    try:
+        other = about_text(lines_of(served)).mtu
+    except UnusableError:
+        return None
+    by_cm = part.params is not None and part.params.rdma_cm
+    if mine is None or other is None or by_cm or mine == other:
+        return None
+    return f"the server's stdout has an MTU of {other} B, the client's of {shown(mine)} B"
+
+
 def contradiction(part: Part, served: bytes) -> str | None:
-    """Why the server's row of the same size is not of this result, or None."""
+    """Why the server's settings, or its row of the same size, are not of this result, or None."""
+    unlike = _other_mtu(part, served)
+    if unlike is not None:
+        return unlike
     found = _row(served, part.params.size_bytes if part.params else None)
     if found is None:
         return None

@@ -110,3 +110,23 @@ def test_rates_are_compared_in_one_unit() -> None:
 def test_a_server_without_a_row_of_the_size_says_nothing(text: bytes) -> None:
     """The server of reads prints none, and with -a the server of writes the last size only."""
     assert contradiction(bandwidth("write"), text) is None
+
+
+SETTINGS = (
+    "                    RDMA_Write BW Test\n"
+    " Dual-port       : OFF\t\tDevice         : rxe0\n"
+    " Mtu             : 4096[B]\n"
+    " rdma_cm QPs\t : OFF\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "managed", "differs"),
+    [(4096, False, False), (1024, False, True), (1024, True, False), (None, False, False)],
+)
+def test_both_ends_have_one_mtu(mtu: int | None, managed: bool, differs: bool) -> None:
+    """Also where the server prints no row, as that of reads."""
+    of = bandwidth("read", params={"rdma_cm": managed}, link={"mtu_bytes": mtu})
+    found = contradiction(of, SETTINGS.encode())
+    words = "the server's stdout has an MTU of 4096 B, the client's of 1024 B"
+    assert found == (words if differs else None)
