@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Composes a soak that nobody ran.
+"""Composes a soak without running it.
 
     tests/soak_compose.py DIR [--hosts 2] [--duration 3600] [--interval 60] [--seed 1]
         [--mode mixed] [--turn 600] [--backend tcp] [--plant FAULT[=VALUE]@FROM[-TO][:FLOW]]...

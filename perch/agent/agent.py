@@ -159,7 +159,7 @@ class Agent(Life):
 
 
 def reason_of(control: Path) -> str:
-    """Why somebody has told the agent to end; "" where nobody says."""
+    """The reason of a request to end; "" where none was given."""
     try:
         return (control / "reason").read_text().strip()
     except OSError:

@@ -79,7 +79,7 @@ class KernelFiles:
         return self._child
 
     def _end(self) -> bool:
-        """Whether the child had ended. Nobody waits for one that the kernel holds."""
+        """Whether the child had ended. It does not wait for one that the kernel holds."""
         child, self._child = self._living(), None
         for fd in (child.asks, child.answers):
             os.close(fd)

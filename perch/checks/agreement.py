@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_pinned(row: dict[str, Any], side: str) -> bool | None:
-    """None where nobody says it."""
+    """None where the record does not say."""
     if row[f"{side}.placement.cpu"] is not None:
         return True
     return None if row[f"{side}.placement.unplaced"] is None else False

@@ -22,7 +22,7 @@ def _shown(rates: pl.Series) -> str:
 
 
 def _by_device(links: pl.DataFrame) -> Iterator[Check]:
-    """Nobody says what was bought, so the devices do."""
+    """Without a file that says what was bought, the devices are compared."""
     yield Check(
         id="expected",
         title=TITLE,

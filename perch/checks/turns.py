@@ -28,7 +28,7 @@ class _Clock(NamedTuple):
     of: list[str]
 
 
-#: The wall may have been set by CLOSE_S meanwhile; nobody sets the other one.
+#: The wall may have been set by CLOSE_S meanwhile; the other one cannot be set.
 _CLOCKS = (
     _Clock("the wall clock", "", 1, CLOSE_S, ["host"]),
     _Clock("the monotonic clock", "_ns", 1e9, 0, ["host", "retry"]),

@@ -85,7 +85,7 @@ def _not_in_agent(end: End, agent: Agent | None, begun: float, over: float) -> s
 
 
 def _in_order(before: Reading, after: Reading) -> bool:
-    """By their numbers, and by the clock that nobody sets: the wall may date the later earlier."""
+    """By their numbers, and by the monotonic clock: the wall may date the later earlier."""
     early, late = before.number, after.number
     if early is None or late is None or early >= late:
         return False

@@ -251,8 +251,8 @@ def _time(mark: Mark) -> float:
 def _untimely(earlier: Mark, later: Mark) -> str:
     """Why a reading was not made after the one before it; "" where it was, as nearly all are.
 
-    The wall clock may have been set by CLOSE_S meanwhile, and have slewed. Nobody sets the
-    monotonic clock, which another agent may read after a boot: its readings begin at 1.
+    The wall clock may have been set by CLOSE_S meanwhile, and have slewed. The
+    monotonic clock cannot be set; another agent may read after a boot: its readings begin at 1.
     """
     seconds = round(later.time_s - earlier.time_s, 6)
     if seconds == 0:

@@ -28,7 +28,7 @@ RATES: dict[str, tuple[float, ...]] = {
 #: Hosts, rates or sets that a message names.
 NAMED = 3
 
-#: Of links whose rate nobody names, which are no hardware.
+#: Of links without a named rate, which are no hardware.
 _UNRATED = {
     "loopback": "local", "ethernet": "tcp", "roce": "rxe", "infiniband": "rxe",
     "slingshot": "slingshot-200",

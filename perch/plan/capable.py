@@ -47,7 +47,7 @@ def no_gpu(test: SuiteTest, host: Host) -> str | None:
 
 
 def without(test: SuiteTest, host: Host, devices: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """What each of these devices of a host cannot do, by its name; not of one that nobody asked."""
+    """What each of these devices of a host cannot do, by its name, for those that were asked."""
     needs = list(_needs(test))
     found: dict[str, str] = {}
     for name in (str(one["name"]) for one in devices if one["name"] in host.can):

@@ -42,7 +42,7 @@ NAMED = 3
 
 
 class UndiscoveredError(PerchError):
-    """Only the hosts can say which devices these are, and nobody has asked them yet."""
+    """Only the hosts can say which devices these are, and they were not asked yet."""
 
 
 def is_choice(word: str) -> bool:

@@ -215,7 +215,7 @@ def _extract(stream: gzip.GzipFile, work: Path, most: int, names: Sequence[str])
 
 
 def _copy(stream: gzip.GzipFile, size: int, path: Path) -> None:
-    """Nobody else's modes: readable, and ours."""
+    """With modes of our own, not those of the archive."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as target:
         os.fchmod(target.fileno(), 0o644)

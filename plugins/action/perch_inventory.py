@@ -263,7 +263,7 @@ class ActionModule(PerchAction):
     def _nowhere(self) -> Iterator[str]:
         """Devices of a group without hosts are named on no host.
 
-        Other variables of an empty group harm nobody.
+        Other variables of an empty group do no harm.
         """
         for name, group in self._inventory.manager.groups.items():
             if "perch_devices" in self._inventory.groups[name] and not group.get_hosts():
@@ -411,7 +411,7 @@ class ActionModule(PerchAction):
                 )
 
     def _limit_errors(self, file: str) -> Iterator[str]:
-        """A limit for a host that is not there would never speak, and nobody would miss it."""
+        """A limit for a host that is not there would never apply, without a word."""
         if not file or not Path(file).is_file():
             return
         try:

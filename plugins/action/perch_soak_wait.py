@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for the soak of one host, and shows now and then how it goes.
 
-The soak needs nobody to wait for it: a connection that is lost, or a playbook that ends,
+The soak goes on by itself: a connection that is lost, or a playbook that ends,
 changes nothing on the host.
 """
 

@@ -3,7 +3,7 @@
 
 One task for the whole plan: it asks `perch-agent poll` again and again,
 which also renews the agent's lease. When the playbook ends early, for whatever reason,
-nobody renews it and the agent ends by itself.
+it is not renewed, and the agent ends by itself.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ def moment:
   if . == null then null
   else . as $t | (sub("\\.[0-9]+"; "") | fromdate) + ("0" + (($t | capture("(?<f>\\.[0-9]+)").f) // ".0") | tonumber) end;
 
-# By the soak's own clock, which nobody steps; where an anomaly has no time in it, by the wall.
+# By the soak's own clock, which is never stepped; where an anomaly has no time in it, by the wall.
 def timed($soak_start):
   . + (if .start_s != null then {from: ($soak_start + .start_s), to: ($soak_start + (.end_s // .start_s))}
        else {from: (.start | moment), to: ((.end // .start) | moment)} end);

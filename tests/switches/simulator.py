@@ -6,7 +6,7 @@
 
 VARIANT is a folder of tests/fixtures/switches. A command that holds the words of `words.json` is
 that answer. Its counters grow with the time since the start, as from before/ to after/.
---mute never answers a command that holds these words, and --refuse lets nobody in. It listens on
+--mute never answers a command that holds these words, and --refuse rejects every login. It listens on
 127.0.0.1, writes the port to FILE when it is ready, logs each command to standard error, and ends
 with its parent.
 """
@@ -37,7 +37,7 @@ class Server(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username, key):
-        return not self.refuse  # whoever has a key; this is a test's own loopback
+        return not self.refuse  # with any key; this is a test's own loopback
 
     def password_auth_supported(self):
         return False
@@ -76,7 +76,7 @@ async def serve(args):
             "".join(f"{word}\n" for word in re.findall(r"BECOME-SUCCESS-\w+", command)[:1])
         )
         if args.mute and args.mute in command:
-            await process.wait_closed()  # until whoever asked has left
+            await process.wait_closed()  # until the client has left
             return
         process.stdout.write(switch.answer(command))
         process.exit(0)

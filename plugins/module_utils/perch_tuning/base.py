@@ -83,7 +83,7 @@ def sync_directory(path: str) -> None:
 def write_whole(
     path: str, content: bytes, mode: int, owner: int | None = None, group: int | None = None
 ) -> None:
-    """Replaces a file at once: whoever looks, or a power failure,
+    """Replaces a file at once: a reader, or a power failure,
     finds the old bytes or the new ones.
     """
     directory = os.path.dirname(path)

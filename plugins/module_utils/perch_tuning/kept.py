@@ -71,7 +71,7 @@ class Kept:
             self._lock = None
 
     def _check_ours(self, directory: str) -> None:
-        """What is kept is written back as root: nobody else may have put it there."""
+        """What is kept is written back as root: only root may have put it there."""
         status = os.lstat(self.system.path(directory))
         owner = os.geteuid() if self.system.root else 0
         if (

@@ -157,7 +157,7 @@ def _carriers(system: System, reached_at: str) -> set[str]:
             str(route.get("dev", "")) for route in _asked(system, "route", "get", _plain(client))
         }
     # a session that ends at a loopback address came through a tunnel,
-    # and nobody knows by which interface
+    # and its interface is not known
     return found - {"lo", ""}
 
 
@@ -165,7 +165,7 @@ def protected(
     system: System, connection: str, reached_at: str, more: list[str], named: str = ""
 ) -> set[str] | None:
     """The interfaces that are never altered. `named` carries the connection, as the inventory says.
-    None: over the network, and nobody knows by which of them."""
+    None: over the network, by an unknown one of them."""
 
     def below(netdev: str) -> set[str]:
         return {netdev} | _neighbours(system, netdev, "lower")

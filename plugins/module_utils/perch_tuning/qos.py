@@ -88,7 +88,7 @@ def check_owner(system: System, netdev: str, provider: str) -> None:
             )
     else:
         code, out, _ = system.command("dcb", "-j", "dcbx", "show", "dev", netdev)
-        # a driver without DCBX modes refuses the question: then nobody else is said to own it
+        # a driver without DCBX modes refuses the question: then no other owner is known
         if code == 0 and '"host":true' not in out.replace(" ", ""):
             raise Trouble(
                 f'the firmware of {netdev} owns DCBX (no "host" in `dcb dcbx show dev {netdev}`) '

@@ -21,7 +21,7 @@ class CmTos(Value):
 
     Its directory in configfs is only a view;
     the value stays with the device (kernel: Documentation/ABI/testing/configfs-rdma_cm).
-    A tuned host keeps the view, as nobody can see the value without it.
+    A tuned host keeps the view, as the value cannot be seen without it.
     """
 
     kind = "cm_tos"

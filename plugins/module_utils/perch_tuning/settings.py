@@ -184,7 +184,7 @@ def sysctl_path(key: str) -> str:
     return f"/proc/sys/{swapped}"
 
 
-# What the kernel writes into every interface, or into every one where nobody has set it,
+# What the kernel writes into every interface, or into every one where it was not set,
 # and a revert could not take out of them: "all" and ip_forward
 # (Documentation/networking/ip-sysctl.rst; inet_forward_change in net/ipv4/devinet.c;
 # net/ipv6/addrconf.c), IPv4's "default" (devinet_copy_dflt_conf there),

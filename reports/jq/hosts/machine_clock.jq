@@ -17,7 +17,7 @@ def chrony($raw):
             # as far from the true time as chronyc(1) bounds it
             else .error_s = ((.offset | fabs) + .dispersion + .delay / 2) end end end;
 
-# timedatectl show: NTPSynchronized is the kernel's word, set by whoever keeps the clock.
+# timedatectl show: NTPSynchronized is the kernel's word, set by the program that keeps the clock.
 def kernel_says($raw):
   m::command($raw; "timedatectl") | if .exit != 0 then null else .stdout | capture("(^|\\n)NTPSynchronized=(?<v>yes|no)(\\n|$)").v // null end;
 

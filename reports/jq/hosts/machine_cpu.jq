@@ -110,7 +110,7 @@ def states($raw):
           known: (m::per_cpu($raw; "cpuidle/\($s)/disable") != null) })
   | sort_by(.latency_us);
 
-# What programs allow at most, in microseconds; null where nobody asked (the kernel's 2,000 s) or nobody knows.
+# What programs allow at most, in microseconds; null where none has set it (the kernel's 2,000 s) or it cannot be read.
 def asked($raw):
   m::command($raw; "idle-latency") | .stdout | m::number | if . == null or . < 0 or . >= 1000000000 then null else . end;
 

@@ -13,7 +13,7 @@ def judged($nft; $iptables; $c; $hidden):
          $nft.stdout | firewall::nft($c; $old != null and ($iptables.stdout | test("\\(nf_tables\\)")))
          | if . == null then "unknown" else firewall::reachable end
        else empty end) ] as $verdicts
-  # a filter that nobody could be asked about may still close the port, and never opens it
+  # a filter that could not be read may still close the port, and never opens it
   | firewall::joined($verdicts + if $hidden then ["unknown"] else [] end);
 
 # Whether there may be rules that could not be asked for. Distributions build both filters as modules: one that is not

@@ -108,7 +108,7 @@ def sysctl_path:
   "/proc/sys/" + if test("^[^./]*/") then . else explode | map(if . == 46 then 47 elif . == 47 then 46 else . end) | implode end;
 def words: if . == null then null else tostring | [splits("\\s+") | select(. != "")] | join(" ") | if . == "" then null else . end end;
 
-# Shown and compared although nobody wants anything of them: those that decide what TCP beside RDMA can do.
+# Shown and compared without a wanted value: those that decide what TCP beside RDMA can do.
 def compared: ["net.core.rmem_max", "net.core.wmem_max", "net.core.netdev_max_backlog", "net.core.default_qdisc", "net.ipv4.tcp_rmem",
                "net.ipv4.tcp_wmem", "net.ipv4.tcp_congestion_control", "vm.zone_reclaim_mode", "vm.swappiness", "kernel.nmi_watchdog"];
 

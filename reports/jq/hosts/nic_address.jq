@@ -32,13 +32,13 @@ def path_mtu($raw; $d; $host):
   verbs($raw; $d; "active_mtu") as $active | verbs($raw; $d; "max_mtu") as $most
   | (r::text($raw; $d.dir + "/link_layer") == "InfiniBand") as $infiniband
   | (if $d.netdev == null or $infiniband then null else mtu($raw; $d.netdev) | if . == null then null else allowed end end) as $allowed
-  # an interface's MTU that nobody asked for excuses nothing on cards
+  # on cards an interface's MTU is no excuse unless the inventory asks for it
   | ($host.scope == "hardware" and ($infiniband | not) and $host.wanted.path_mtu == null and $host.wanted.mtu == null and $most != null) as $full
   | ($host.wanted.path_mtu // if $infiniband or $full then $most else ([$allowed, $most | values] | min) end) as $wanted
   | if $active == null then r::unread($raw; "verbs \($d.name)")
     else r::as_wanted($wanted; $active >= $wanted; "\($active)" + if $most == null then "" else " of \($most)" end; null) end
   | r::finding("path-mtu"; $d.name;
-      # on cards without ibv_devinfo nobody knows: an MTU of 1500 on all hosts would pass
+      # on cards without ibv_devinfo it is not known: an MTU of 1500 on all hosts would pass
       { severity: (if $host.wanted.path_mtu != null or $full or ($active == null and $d.rdma and $host.scope == "hardware") then "required" else "advisory" end),
         wanted: ($wanted | if . == null then null else tostring end),
         source: (if $host.wanted.path_mtu != null then "host_check_path_mtu" elif $infiniband or $full then "the port's own maximum (ibv_devinfo)"

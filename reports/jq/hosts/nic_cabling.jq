@@ -34,7 +34,7 @@ def infiniband($raw; $d):
 
 def is_infiniband($raw; $d): r::text($raw; $d.dir + "/link_layer") == "InfiniBand";
 
-# Of a device: [{carrier, neighbours}]; neighbours: as above, or null where nobody says. $lldp: as above.
+# Of a device: [{carrier, neighbours}]; neighbours: as above, or null where that is not known. $lldp: as above.
 def links($raw; $d; $lldp):
   if is_infiniband($raw; $d) then [{carrier: $d.name, neighbours: infiniband($raw; $d)}]
   elif $lldp == null then [{carrier: $d.netdev, neighbours: null}]
@@ -110,7 +110,7 @@ def votes($table; $rails; $rail):
     | ([$others[]] | add) as $all
     | if $all == 0 then . else reduce ($others | to_entries[] | select(.value > 0)) as $at (.; .[$at.key] += $at.value / $all) end);
 
-# Where a rail should be, by its votes: the leaf or leaves that most have. Null: where it is, or nobody can be asked.
+# Where a rail should be, by its votes: the leaf or leaves that most have. Null: where it is, or no neighbour is known.
 def elsewhere($votes; $leaf):
   ([$votes[]] | max) as $most
   | if $most == null or ($votes[$leaf] // 0) > $most - 1e-9 then null

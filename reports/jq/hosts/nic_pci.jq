@@ -86,7 +86,7 @@ def fields($raw; $function):
   | if . == null then {readable: false} else config::fields end
   | .virtual = r::is_guest($raw; $function);
 
-# One setting of the card. A machine that shows no PCIe (a virtual one) has none; without root nobody knows.
+# One setting of the card. A machine that shows no PCIe (a virtual one) has none; without root it cannot be read.
 def setting($own; $id; $d; $about; judged):
   $own
   | if .readable | not then r::unknown("the configuration space of \($d.chain[0]) needs root (ansible_become: true)")

@@ -34,7 +34,7 @@ def finding($id; $device; $about):
 # Whether a tool answered that it cannot. One that is missing, hangs or prints rubbish has not.
 def is_tried($raw; $name): command($raw; $name) | . != null and .exit != null and .exit != 0 and .exit != 124 and .exit != 137;
 
-# What a thing is found as, from whether it is as wanted; null: it cannot be read, or nobody wants anything.
+# What a thing is found as, from whether it is as wanted; null: it cannot be read, or no value is wanted.
 def result($status; $found; $value): {status: $status, found: $found, value: $value};
 def unknown($why): result("unknown"; "cannot be read: \($why)"; null);
 def unread($raw; $name):

@@ -44,7 +44,7 @@ def wish($s; $want; $found; ok):
 
 # ---- an interface -----------------------------------------------------------------------------------------------------
 
-# A NIC of which nobody tells its PFC: not known on hardware, whatever is wanted; a software device may well have none.
+# A NIC whose PFC cannot be read: not known on hardware, whatever is wanted; a software device may well have none.
 def pfc($s; $host):
   $host.wanted.pfc_priorities as $want
   | wish($s; $want; $s.pfc; ($s.pfc | sort) == ($want // [] | sort))

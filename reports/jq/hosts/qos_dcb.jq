@@ -1,4 +1,4 @@
-# How an interface's data center bridging is set, whoever tells it: dcb (iproute2, dcb/dcb_*.c; JSON), mlnx_qos
+# How an interface's data center bridging is set, as one of these tells it: dcb (iproute2, dcb/dcb_*.c; JSON), mlnx_qos
 # (Mellanox/mlnx-tools, python/mlnx_qos; text) or niccli getqos (Broadcom; the text of lldptool's TLVs).
 import "common" as c;
 

@@ -4,7 +4,7 @@ import "hosts/qos_dcb" as d;
 
 def port: .ib_port // 1;
 
-# rdma_cm's default of a device, {tos, words}; tos null where nobody can know. The value outlives its directory under
+# rdma_cm's default of a device, {tos, words}; tos null where it cannot be read. The value outlives its directory under
 # configfs (cma.c keeps it with the device), and the tools that set it remove the directory (cma_roce_tos,
 # bnxt_setupcc.sh): no directory says nothing, unless the module has never been there.
 def cm_default($raw; $device):
@@ -113,7 +113,7 @@ def defaults($raw; $device; $wanted):
                   "echo 'RoCE v2' > /sys/kernel/config/rdma_cm/\($device.name)/ports/\($device | port)/default_roce_mode";
                   "kernel, cma_configfs.c") end );
 
-# A device whose interface nobody names
+# A device without a known interface
 def nowhere($device; $wanted):
   { id: "qos-path", device: $device.name, status: "unknown", value: null, found: "its interface is not known",
     severity: (if $wanted.pfc_priorities == null then "advisory" else "required" end),

@@ -122,7 +122,7 @@ def log_is_readable($raw):
   $raw.commands["kernel-log"] // {} | .exit == 0 and (.stdout // "" | trimmed) != null;
 
 # Lines of the kernel's log, "1763740800.123456 host kernel: cxi_ss1 0000:21:00.0: cxi0[hsn0]: CXI_EVENT_LINK_DOWN".
-# Null where nobody could have read one.
+# Null where the log cannot be read.
 def downs($raw; $nic):
   ($raw.commands["link-events"] // {exit: null, stdout: ""}) as $said
   | if log_is_readable($raw) | not then null

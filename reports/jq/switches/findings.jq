@@ -1,6 +1,6 @@
 # Switches' readings -> {rows: what the verdict shows of the switches, findings: of each switch and its ports}.
 # Input: {run, switches: [{name, planned, before, after, untimely: {PHASE: why it is not of its time}}], hosts: {NAME: {name, hostname, scope, netdevs, rates,
-# lossless: of its fabric, null where nobody says}}}.
+# lossless: of its fabric, null where it is not known}}}.
 import "switches/readings" as switch;
 import "switches/checks" as checks;
 
