@@ -36,6 +36,17 @@ running"
   done
 }
 
+@test "a guest's clock shows the host's time: within half a second" {
+  local host before guest after
+  for host in alpha beta; do
+    before=${EPOCHREALTIME/./}
+    guest=$(lab_ssh "$host" 'echo "${EPOCHREALTIME/./}"')
+    after=${EPOCHREALTIME/./}
+    [ $((before - guest)) -lt 500000 ] && [ $((guest - after)) -lt 500000 ] ||
+      fail "$host: the guest's $guest us came between $before us and $after us"
+  done
+}
+
 @test "rxe0 is active at path MTU 4096, and its second GID is RoCE v2 of the lab address" {
   run_on alpha "cat $PORT_DIR/state $PORT_DIR/gids/1 $PORT_DIR/gid_attrs/types/1 $PORT_DIR/gid_attrs/ndevs/1; ibv_devinfo -d rxe0"
   assert_line --index 0 "4: ACTIVE"

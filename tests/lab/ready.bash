@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154  # lock: lab sets it
-# When a machine counts as ready: its setup has ended, it answers by ssh, and its clock runs as the host's does.
+# When a machine counts as ready: its setup has ended, it answers by ssh, and its clock runs as the host's does and shows its time.
 
 # Seconds from power to ready. An emulated machine on a calm host takes about 35.
 : "${PERCH_LAB_BOOT_LIMIT:=300}"
@@ -8,6 +8,11 @@
 readonly CLOCK_TOLERANCE=50
 # Seconds over which the clocks are compared: first try, and another where a busy host may have blurred that.
 readonly CLOCK_TRIES=(5 20)
+# Microseconds by which a clock may differ from the host's: with that, those of two guests differ by less than the second that a verdict
+# allows (clock/ends).
+readonly CLOCK_APART=400000
+# Seconds for it. A calm host needs one look, a setting and another look.
+readonly CLOCK_SET_LIMIT=60
 
 # How often this machine has become ready: once a boot, and at each restart of perch-lab.service.
 ready_count() { grep -ac "perch-lab: ready" "$1.console" || true; }
@@ -63,37 +68,66 @@ host_uptime() {
   REPLY=$((10#${REPLY/./}))
 }
 
-# clock_rate HOST SECONDS: sets RATE, the guest's milliseconds in a second of the host's, over that time
-clock_rate() {
-  local host=$1 pause=$2 from to guest_from guest_to ask answer
-  coproc GUEST { ssh -F ssh_config -o "ControlPath=$host.mux" -l root "$host" 'cat /proc/uptime; read -r _; cat /proc/uptime'; }
-  # bash forgets the coprocess's own descriptors as soon as it ends
-  exec {answer}<&"${GUEST[0]}" {ask}>&"${GUEST[1]}"
-  read -r -t 60 guest_from _ <&"$answer" || return 1
-  host_uptime
-  from=$REPLY
-  sleep "$pause"
-  echo >&"$ask"
-  read -r -t 60 guest_to _ <&"$answer" || return 1
-  host_uptime
-  to=$REPLY
-  exec {answer}<&- {ask}>&-
-  RATE=$(((10#${guest_to/./} - 10#${guest_from/./}) * 1000 / (to - from)))
+# ask_guest [TIME]: sets the guest's UPTIME and TIME, and BEFORE and AFTER, the host's time around them; with TIME its clock is set first
+ask_guest() {
+  local uptime time
+  BEFORE=${EPOCHREALTIME/[.,]/}
+  echo "${1-}" >&"$ask"
+  read -r -t 60 uptime time <&"$answer" || return 1
+  AFTER=${EPOCHREALTIME/[.,]/}
+  UPTIME=$((10#${uptime/./})) TIME=$((10#${time/[.,]/}))
 }
 
-check_clock() {
+# clock_rate SECONDS: sets RATE, the guest's milliseconds in a second of the host's, over that time
+clock_rate() {
+  local from guest_from
+  ask_guest || return 1
+  host_uptime
+  from=$REPLY guest_from=$UPTIME
+  sleep "$1"
+  ask_guest || return 1
+  host_uptime
+  RATE=$(((UPTIME - guest_from) * 1000 / (REPLY - from)))
+}
+
+check_rate() {
   local host=$1 pause RATE=
   for pause in "${CLOCK_TRIES[@]}"; do
-    if ! clock_rate "$host" "$pause"; then
-      not_ready "$host" "it does not answer while its clock is compared"
-      return
-    fi
+    clock_rate "$pause" || return 1
     if [ $((RATE - 1000)) -le "$CLOCK_TOLERANCE" ] && [ $((1000 - RATE)) -le "$CLOCK_TOLERANCE" ]; then
       echo "$RATE" >"$host.clock"
       return 0
     fi
   done
-  not_ready "$host" "its clock counts $RATE ms in a second of this machine's, more than $((CLOCK_TOLERANCE / 10)) % off; no figure of it would mean anything. Start the lab again"
+  WHY="its clock counts $RATE ms in a second of this machine's, more than $((CLOCK_TOLERANCE / 10)) % off; no figure of it would mean anything. Start the lab again"
+  return 1
+}
+
+# A machine reads whole seconds from its battery's clock as it boots. A busy host may blur the setting and the look: both are tried again.
+set_clock() {
+  local end=$((SECONDS + CLOCK_SET_LIMIT))
+  ask_guest || return 1
+  until [ $((TIME - BEFORE)) -le "$CLOCK_APART" ] && [ $((AFTER - TIME)) -le "$CLOCK_APART" ]; do
+    if [ "$SECONDS" -ge "$end" ]; then
+      WHY="its clock is between $((TIME - AFTER)) and $((TIME - BEFORE)) us ahead of this machine's, $CLOCK_SET_LIMIT s after it was first set. See how busy this machine is"
+      return 1
+    fi
+    ask_guest "$EPOCHREALTIME" && ask_guest || return 1
+  done
+}
+
+# Its clock runs as the host's does, and shows its time.
+check_clock() {
+  local host=$1 ask answer BEFORE AFTER UPTIME TIME WHY="it does not answer while its clock is compared"
+  # one shell of the guest answers each line, and starts nothing to do so
+  coproc GUEST { ssh -F ssh_config -o "ControlPath=$host.mux" -l root "$host" 'while read -r time; do
+    [ -z "$time" ] || date --set="@$time" >/dev/null
+    read -r uptime _ </proc/uptime
+    echo "$uptime $EPOCHREALTIME"
+  done'; }
+  # bash forgets the coprocess's own descriptors as soon as it ends
+  exec {answer}<&"${GUEST[0]}" {ask}>&"${GUEST[1]}"
+  if ! check_rate "$host" || ! set_clock; then not_ready "$host" "$WHY"; fi
 }
 
 wait_for_host() { wait_ready "$2" "$1" && open_connection "$2" && check_clock "$2"; }
