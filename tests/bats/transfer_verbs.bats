@@ -198,10 +198,10 @@ counted() {
 loses() {
   local client
   "$PERCH" transfer 127.0.0.1 --port "$PLAIN_PORT" --backend verbs --device "$SECOND" --server-device "$FIRST" \
-    --op write --size 16K --batch 128 --duration 30s --timeout 3s --json >out 2>err 3>&- &
+    --op write --size 16K --batch 128 --warmup 0 --duration 30s --timeout 3s --json >out 2>err 3>&- &
   client=$!
   began=$(packets)
-  wait_until moving 20000
+  wait_until moving 5000 # packets: some seven batches
   "$@"
   wait "$client" && status=0 || status=$?
   cut -c -3000 out err
