@@ -24,6 +24,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ _NEEDED: dict[str, tuple[str, ...]] = {
 }
 
 
+def _unknown(what: str, word: str, known: Iterable[str]) -> AgentError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "`perch-agent --help` lists all"
+    return AgentError(Exit.USAGE, f"unknown {what} '{word}'; {hint}")
+
+
 def _options(command: str, words: list[str]) -> dict[str, Any]:
     """Paths are whole: an agent that is detached, or a unit, works elsewhere.
 
@@ -61,9 +70,8 @@ def _options(command: str, words: list[str]) -> dict[str, Any]:
     for name, value in zip(words[::2], [*words[1::2], None]):
         key = name[2:] if name.startswith("--") else ""
         if key not in _WORDS and key not in _NUMBERS:
-            raise AgentError(
-                Exit.USAGE, f"unknown option {name}; run perch-agent without arguments for the list"
-            )
+            options = [f"--{one}" for one in (*_WORDS, *_NUMBERS)]
+            raise _unknown("option", name, options)
         if value is None:
             raise AgentError(Exit.USAGE, f"option {name} needs a value")
         if key in _NUMBERS and not re.fullmatch(r"[0-9]{1,18}", value):
@@ -95,10 +103,13 @@ def _walk(command: str, options: dict[str, Any]) -> Exit:
 
 def main(words: list[str]) -> int:
     command = words[0] if words else ""
-    if command not in _NEEDED:
-        sys.stderr.write((__doc__ or "").partition("\n\n")[2])
-        return int(Exit.USAGE)
+    if command in ("", "--help", "-h"):
+        usage = sys.stdout if command else sys.stderr
+        usage.write((__doc__ or "").partition("\n\n")[2])
+        return int(Exit.WALKED if command else Exit.USAGE)
     try:
+        if command not in _NEEDED:
+            raise _unknown("command", command, _NEEDED)
         options = _options(command, words[1:])
         if command.startswith("soak-"):
             from perch.agent import soak_control

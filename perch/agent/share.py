@@ -23,8 +23,11 @@ _UNITS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
 def _seconds(duration: str) -> float:
-    number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", duration).groups()  # type: ignore[union-attr]
-    return float(number) * _UNITS[unit]
+    """Raises ValueError: it is none."""
+    found = re.fullmatch(r"([0-9.]+)([a-z]+)", duration)
+    if found is None or found[2] not in _UNITS:
+        raise ValueError(f"'{duration}' is no time")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 class Flow(NamedTuple):
@@ -193,14 +196,14 @@ def read(path: Path, host: str, engine: str, start_window_s: float) -> Share:
         document = json.loads(path.read_bytes())
     except OSError as error:
         raise AgentError(Exit.HOST, f"cannot read the plan {path}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise AgentError(Exit.HOST, f"cannot read the plan {path}: it is not JSON") from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
+        has = "no schema" if schema is None else f'the schema "{schema}"'
         raise AgentError(
             Exit.HOST,
-            f'the plan {path} has the schema "{schema}"; this agent reads {SCHEMA}'
-            f" (shares/{host}.json of a run)",
+            f"the plan {path} has {has}; this agent reads {SCHEMA} (shares/{host}.json of a run)",
         )
     if document.get("host") != host:
         raise AgentError(
@@ -210,6 +213,12 @@ def read(path: Path, host: str, engine: str, start_window_s: float) -> Share:
         share = Share(document, engine, start_window_s)
         for _ in share.rounds():
             pass  # every command can be spelled out
+        _ = share.limit_s, share.longest_timeout
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise AgentError(Exit.HOST, f"the plan {path} is damaged: it lacks {error}") from None
+        lacks = (
+            f"it lacks {error}" if isinstance(error, KeyError) else f"a value is wrong ({error})"
+        )
+        raise AgentError(
+            Exit.HOST, f"the plan {path} is damaged: {lacks}; run the playbook again"
+        ) from None
     return share

@@ -82,6 +82,10 @@ def test_a_server_allows_the_longest_timeout_that_a_test_asks_for(
     assert Share(document, "engine", 15).longest_timeout == longest
 
 
+TEST = share_of("alpha").document["tests"]["t"]
+TIMELESS = {"tests": {"t": {**TEST, "params": {"timeout": "abc"}}}}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -89,7 +93,10 @@ def test_a_server_allows_the_longest_timeout_that_a_test_asks_for(
         ({"host": "gamma"}, 'is of host "gamma", and not of "alpha"'),
         ({"hosts": {}}, "is damaged: it lacks 'alpha'"),
         ({"tests": {}}, "is damaged: it lacks 't'"),
-        ({"rounds": None}, "is damaged"),
+        ({"rounds": None}, "is damaged: a value is wrong ("),
+        ({"rounds": 5}, "is damaged: a value is wrong ("),
+        (TIMELESS, "is damaged: a value is wrong ('abc' is no time); run the playbook again"),
+        ({"schema": None}, "has no schema; this agent reads perch.share/"),
     ],
 )
 def test_a_plan_of_another_kind_is_refused(
@@ -100,9 +107,10 @@ def test_a_plan_of_another_kind_is_refused(
     with pytest.raises(AgentError) as caught:
         agent_share.read(plan, "alpha", "engine", 60)
     assert caught.value.code is Exit.HOST and message in caught.value.message
-    plan.write_text(plan.read_text()[:100])
-    with pytest.raises(AgentError, match="it is not JSON"):
-        agent_share.read(plan, "alpha", "engine", 60)
+    for text in (plan.read_text()[:100], "[" * 200_000):
+        plan.write_text(text)
+        with pytest.raises(AgentError, match="it is not JSON"):
+            agent_share.read(plan, "alpha", "engine", 60)
 
 
 # ---- lines ---------------------------------------------------------------------------------------

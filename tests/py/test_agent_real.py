@@ -328,11 +328,13 @@ def test_a_disk_that_fills_in_the_middle_ends_the_agent(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["run", "--no-such-option", "1"], 2, "unknown option --no-such-option"),
+        (["run", "--plam", "1"], 2, "unknown option '--plam'; did you mean '--plan'?"),
         (["run", "--host", "alpha"], 2, "option --plan is required"),
         (["poll", "--out"], 2, "option --out needs a value"),
         (["poll", "--out", "o", "--offset", "soon"], 2, 'takes a whole number, not "soon"'),
-        (["walk"], 2, "perch-agent run"),
+        (["rum"], 2, "unknown command 'rum'; did you mean 'run'?"),
+        (["walk"], 2, "unknown command 'walk'; `perch-agent --help` lists all"),
+        ([], 2, "perch-agent run"),
         (
             ["run", "--plan", "p", "--host", "h", "--out", "/proc/agent", "--engine", "e"],
             3,
