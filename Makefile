@@ -144,9 +144,9 @@ bench-agent: ## measure the cost of agents: for a flow, for 32 hosts, in memory
 	@tests/bench/agent
 
 .PHONY: bench-report
-bench-report: ## time judging and rendering of 1,000, 10,000 and 100,000 records
+bench-report: ## time judging and rendering of 1,000 to 100,000 records (RECORDS=1000000)
 	@setup/setup run
-	@tests/bench/report
+	@tests/bench/report $(RECORDS)
 
 .PHONY: sim-cxi
 sim-cxi: ## build the simulated cxi provider (tests/sim_cxi/build/libcxi-fi.so)

@@ -232,22 +232,22 @@ FAULTS = truncated, ended, unserved, standing_still
 # ---- a host --------------------------------------------------------------------------------------
 
 
-# The addresses of the recorded host, and where the number of another one stands in its own.
+# The addresses of the recorded host, and where address and number of another one stand in its own.
 ADDRESSES = {
-    r"\b192\.0\.2\.2\b": "192.0.2.{0}",
-    r"\bfd00::2\b": "fd00::{0:x}",
-    r"\bc000:0202\b": "c000:02{0:02x}",
-    r"\b00fc:00ff:fe00:0001\b": "00fc:00ff:fe00:{0:04x}",
-    r"\bfc:ff:fe00:1\b": "fc:ff:fe00:{0:x}",
-    r"\b02:fc:00:00:00:01\b": "02:fc:00:00:00:{0:02x}",
+    r"\b192\.0\.2\.2\b": "{0}",
+    r"\bfd00::2\b": "fd00::{1:x}",
+    r"\bc000:0202\b": "c612:{1:04x}",
+    r"\b00fc:00ff:fe00:0001\b": "00fc:00ff:fe00:{1:04x}",
+    r"\bfc:ff:fe00:1\b": "fc:ff:fe00:{1:x}",
+    r"\b02:fc:00:00:00:01\b": "02:fc:00:00:{2:02x}:{3:02x}",
 }
 
 
 def checked(address):
     """What host-check printed, with the two things that it reads of every host."""
-    text, number = (FIXTURES / "hosts/nic-rxe.json").read_text(), int(address.rpartition(".")[2])
+    text, (high, low) = (FIXTURES / "hosts/nic-rxe.json").read_text(), map(int, address.split(".")[2:])
     for recorded, own in ADDRESSES.items():
-        text = re.sub(recorded, own.format(number), text)
+        text = re.sub(recorded, own.format(address, high * 256 + low, high, low), text)
     document = json.loads(text)
     document["files"]["/proc/uptime"] = "864000.00 1728000.00"
     kernel = {"argv": ["uname", "-sr"], "exit": 0, "stdout": "Linux 6.1.0", "stderr": ""}
