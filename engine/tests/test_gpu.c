@@ -19,6 +19,7 @@
 #include "doubles.h"
 #include "memory/gpu.h"
 #include "memory/memory.h"
+#include "memory/memory_room.h"
 #include "base/message.h"
 
 static const enum memory_type types[] = { MEMORY_CUDA, MEMORY_ROCM, MEMORY_ZE };
@@ -41,6 +42,31 @@ static void assert_failed(int e, int error, enum exit_code code, const char *par
 	assert_int_equal(failure_code(), code);
 	if (!strstr(failure_text(), part))
 		fail_msg("'%s' does not say '%s'", failure_text(), part);
+}
+
+/* A rate of 8 threads over 16 GiB each would otherwise lock 128 GiB of the host. */
+static void test_a_flat_buffer_takes_memory_of_the_host_only_to_verify(void **state) {
+	const uint64_t bytes = UINT64_C(2) << 20;       /* a page of a GPU */
+	struct arena a;
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+		const struct memory_kind gpu = { .type = types[i] };
+
+		room_limit(bytes);
+		assert_int_equal(arena_open_flat(&a, bytes, 1, false, &gpu), 0);
+		assert_null(a.views[0].base);
+		assert_null(a.view_tx);
+		arena_close(&a);
+		assert_failed(arena_open_flat(&a, bytes, 1, true, &gpu), -ENOMEM, EXIT_HOST, "--max-memory");
+		failure_reset();
+		room_limit(2 * bytes);
+		assert_int_equal(arena_open_flat(&a, bytes, 1, true, &gpu), 0);
+		memset(a.view_tx, 0x5a, 64);
+		assert_int_equal(arena_push(&a, 0, 64), 0);
+		arena_close(&a);
+		room_limit(0);
+	}
 }
 
 /* Runs in a process of its own; answers the signal that ended it, or the exit code. */
@@ -403,6 +429,7 @@ int main(int argc, char **argv) {
 		cmocka_unit_test_setup(test_copies, reset),
 		cmocka_unit_test_setup(test_fresh_memory_is_clear, reset),
 		cmocka_unit_test_setup(test_halves_of_two_kinds, reset),
+		cmocka_unit_test_setup(test_a_flat_buffer_takes_memory_of_the_host_only_to_verify, reset),
 		cmocka_unit_test_setup(test_two_runtimes_at_once, reset),
 		cmocka_unit_test_setup(test_copies_in_another_thread, reset),
 		cmocka_unit_test_setup(test_second_gpu, reset),

@@ -174,7 +174,7 @@ static void test_a_length_is_the_same_on_hosts_with_other_pages(void **state) {
 				assert_int_equal(k == 0 ? arena_open(&a, sizes[i], 3, NULL, true, NULL) :
 						 k == 1 ? arena_open_scattered(&a, sizes[i] + 64, sizes[i], 3, NULL,
 									       false, NULL) :
-						 arena_open_flat(&a, sizes[i], 1, &host), 0);
+						 arena_open_flat(&a, sizes[i], 1, false, &host), 0);
 				assert_int_equal((uintptr_t) a.tx % 4096, 0);
 				assert_int_equal(a.length / 2 % (size_t) page, 0);
 				if (page == 4096)

@@ -45,7 +45,8 @@ static void open_end(enum role role) {
 				    .peer = &loopback, .wake_fd = -1 };
 
 	((struct sockaddr_in *) &loopback)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(arena_open_flat(&e->arena, job_buffer(&job), (uint32_t) job_most_pieces(&job), &host), 0);
+	assert_int_equal(arena_open_flat(&e->arena, job_buffer(&job), (uint32_t) job_most_pieces(&job), false,
+					 &host), 0);
 	if (backend_find("ofi")->open(&a, &e->session) < 0)
 		fail_msg("%s", failure_text());
 	assert_int_equal(ofi_local_address(e->session, &e->address), 0);

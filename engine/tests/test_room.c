@@ -49,13 +49,14 @@ static void test_arenas_share_a_limit(void **state) {
 
 	(void) state;
 	room_limit(3 * MIB);
-	assert_int_equal(arena_open_flat(&a, 2 * MIB, 1, &host), 0);
-	assert_refused(arena_open_flat(&b, 2 * MIB, 1, &host), "more than the 3072 KiB of 'perch serve --max-memory'");
-	assert_int_equal(arena_open_flat(&b, MIB, 1, &host), 0);
+	assert_int_equal(arena_open_flat(&a, 2 * MIB, 1, false, &host), 0);
+	assert_refused(arena_open_flat(&b, 2 * MIB, 1, false, &host),
+		       "more than the 3072 KiB of 'perch serve --max-memory'");
+	assert_int_equal(arena_open_flat(&b, MIB, 1, false, &host), 0);
 	arena_close(&a);
 	arena_close(&b);
 	/* what was closed, or refused, is there again */
-	assert_int_equal(arena_open_flat(&a, 3 * MIB, 1, &host), 0);
+	assert_int_equal(arena_open_flat(&a, 3 * MIB, 1, false, &host), 0);
 	arena_close(&a);
 	room_limit(0);
 }
@@ -66,7 +67,7 @@ static void test_an_arena_larger_than_the_host(void **state) {
 	struct arena a;
 
 	(void) state;
-	assert_refused(arena_open_flat(&a, UINT64_C(1) << 46, 1, &host), "MiB available");
+	assert_refused(arena_open_flat(&a, UINT64_C(1) << 46, 1, false, &host), "MiB available");
 }
 
 int main(void) {

@@ -61,7 +61,7 @@ static inline int end_open(struct verbs_pair *p, enum role role) {
 	if (job_has_lanes(&p->job)) {
 		/* One flat buffer, and messages that lie wherever place() puts them. */
 		r = arena_open_flat(&e->arena, job_buffer(&p->job), (uint32_t) job_most_pieces(&p->job),
-				    &(struct memory_kind) { .type = MEMORY_HOST });
+				    p->job.verify, &(struct memory_kind) { .type = MEMORY_HOST });
 	} else {
 		r = run_open_memory(&p->job, p->backend,
 				    (const struct memory_kind[]) { job_tx_memory(&p->job), job_rx_memory(&p->job) },

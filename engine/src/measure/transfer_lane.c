@@ -19,7 +19,7 @@ static int open_memory(struct lane *l, enum role role) {
 	int e = place_memory(&l->transfer->place, l->number, &kind, 1);
 
 	return e < 0 ? e : arena_open_flat(&l->run.arena, job_buffer(&l->job), (uint32_t) job_most_pieces(&l->job),
-					   &kind);
+					   l->job.verify, &kind);
 }
 
 /* All sessions of a lane work on its one buffer. */

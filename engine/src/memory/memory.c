@@ -285,7 +285,7 @@ int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes,
 	return e < 0 ? e : map_halves(a, kinds, ret);
 }
 
-int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind) {
+int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, bool verified, const struct memory_kind *kind) {
 	uint64_t length;
 	struct arena a;
 	int e;
@@ -297,7 +297,7 @@ int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const str
 	a = (struct arena) { .length = 2 * length, .slot_bytes = bytes, .stride = length, .slots = slots,
 			     .window = slots, .distinct = 1, .n_regions = 1 };
 	e = map_region(kind, length, &a.regions[0]);
-	if (e == 0 && a.regions[0].gpu)
+	if (e == 0 && a.regions[0].gpu && verified)
 		e = open_view(&a.views[0], &a.regions[0], length);
 	if (e < 0) {
 		arena_close(&a);

@@ -39,7 +39,7 @@ struct arena {
 
 	struct region regions[2];       /* of the halves: one for both where both are of one kind, else tx's and rx's */
 	unsigned n_regions;
-	struct region views[2];         /* of GPU memory, tx's and rx's, with `distinct` only */
+	struct region views[2];         /* of GPU memory, tx's and rx's, where slots are `distinct`, or verified */
 	/* where the host reads and writes: the halves themselves, or views; NULL: it cannot */
 	uint8_t *view_tx, *view_rx;
 };
@@ -60,9 +60,10 @@ int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes,
 
 /*
  * A buffer of one kind, of `bytes`, in which what is sent and what comes in lie at the same offsets (tx and rx
- * are one): transfers place their messages themselves, `slots` is only how many there may be. Fails like arena_open().
+ * are one): transfers place their messages themselves, `slots` is only how many there may be. Only with `verified` has
+ * memory of a GPU a view, which takes as much of the host's. Fails like arena_open().
  */
-int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, const struct memory_kind *kind);
+int arena_open_flat(struct arena *ret, uint64_t bytes, uint32_t slots, bool verified, const struct memory_kind *kind);
 
 /* Brings `size` bytes from an offset of a flat arena into its view, or out of it. */
 int arena_pull(const struct arena *a, uint64_t offset, uint64_t size);
