@@ -78,6 +78,7 @@ struct fake_device *fake_add(const char *name) {
 			.phys_port_cnt = 1,
 		},
 		.max_inline = 256,
+		.n_vectors = 1,
 	};
 	for (unsigned i = 0; i < FAKE_PORTS; i++) {
 		d->pkeys[i][0] = 0xffff;
@@ -147,6 +148,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 	c->verbs.context = (struct ibv_context) {
 		.device = device,
 		.async_fd = c->event_pipe[0],
+		.num_comp_vectors = d->n_vectors,
 		.abi_compat = __VERBS_ABI_IS_EXTENDED,
 		.ops = { .post_send = fake_post_send, .post_recv = fake_post_recv, .post_srq_recv = fake_post_srq_recv,
 			 .poll_cq = fake_poll_cq, .req_notify_cq = fake_req_notify_cq },
@@ -338,15 +340,16 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 			     int vector) {
 	struct fake_cq *c;
 
-	(void) vector;
 	if (refuses(FAKE_CREATE_CQ))
 		return NULL;
-	if (cqe < 1 || cqe > device_of(context)->attr.max_cqe) {
+	if (vector < 0 || vector >= MAX(context->num_comp_vectors, 1) || cqe < 1 ||
+	    cqe > device_of(context)->attr.max_cqe) {
 		errno = EINVAL;
 		return NULL;
 	}
 	c = make(sizeof(*c));
 	c->cq = (struct ibv_cq) { .context = context, .channel = channel, .cq_context = cq_context, .cqe = cqe };
+	c->vector = vector;
 	c->ring = calloc((size_t) cqe, sizeof(*c->ring));
 	if (channel)
 		((struct fake_channel *) channel)->cq = &c->cq;

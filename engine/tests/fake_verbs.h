@@ -52,6 +52,7 @@ struct fake_device {
 	struct fake_gid gids[FAKE_PORTS][FAKE_GIDS];
 	uint16_t pkeys[FAKE_PORTS][FAKE_PKEYS]; /* 0: an empty place */
 	uint32_t max_inline;
+	int n_vectors;          /* of completions */
 	bool inline_less;       /* more is not refused, but less is given */
 	bool no_uc;             /* it has no unreliable connections */
 	bool out_of_order;      /* it does not say that a message's last byte is written last */

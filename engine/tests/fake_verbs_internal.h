@@ -42,6 +42,7 @@ struct fake_cq {
 	uint32_t head, tail;
 	bool armed;
 	int pipe_write;
+	int vector;
 };
 
 struct receive {

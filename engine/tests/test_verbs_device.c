@@ -142,7 +142,8 @@ static void test_ipv6_alone_is_enough(void **state) {
 	fake_set_gid(d, 1, 3, "2001:db8::5", IBV_GID_TYPE_ROCE_V2, NULL);
 	chosen_because("2001:db8::5", 3, "2001:db8::5",
 		       "GID 3 (2001:db8::5, RoCE v2) has the address that reaches the peer");
-	chosen_because("2001:db8::9", 3, "2001:db8::5", "GID 3 (2001:db8::5, RoCE v2) is the first with an IPv6 address");
+	chosen_because("2001:db8::9", 3, "2001:db8::5",
+		       "GID 3 (2001:db8::5, RoCE v2) is the first with an IPv6 address");
 	chosen_because("192.0.2.9", 3, "2001:db8::5", "GID 3 (2001:db8::5, RoCE v2) is the first with an IPv6 address");
 }
 

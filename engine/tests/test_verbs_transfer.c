@@ -8,9 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "fake_verbs_internal.h"
+#include "measure/transfer.h"
 #include "verbs_traffic.h"
 
 enum { BUFFER = 1 << 20 };
@@ -422,6 +426,66 @@ static void test_only_reliable_connections(void **state) {
 	}
 }
 
+/* One end of a whole job, its lanes connected over a socket with those of the other. */
+static int open_lanes(const struct job *job, enum role role, int fd, struct transfer *ret) {
+	static struct control control;
+	static struct sockaddr_storage addresses[2];
+	const struct open_arguments a = { .job = &ret->job, .role = role, .local = &addresses[role],
+					  .peer = &addresses[!role] };
+
+	addresses[ROLE_CLIENT] = address_of("10.0.0.1");
+	addresses[ROLE_SERVER] = address_of("10.0.0.2");
+	control = (struct control) { .fd = fd, .server = role == ROLE_SERVER, .timeout_ns = 10 * NSEC_PER_SEC };
+	*ret = (struct transfer) { .job = *job, .done_fd = -1 };
+	return transfer_open(ret, &a, &control);
+}
+
+/* The client's completion vectors, by lane: "0 1". The server is another process, with devices of its own. */
+static void check_vectors(const char *devices, uint32_t threads, int vectors, const char *wanted) {
+	struct job job = transfer_job(OP_WRITE, 8);
+	struct transfer x;
+	char seen[64] = "";
+	int fds[2], status;
+	pid_t server;
+
+	job.verify = false;
+	job.threads = threads;
+	(void) copy_string(job.devices, sizeof(job.devices), devices);
+	(void) copy_string(job.server_devices, sizeof(job.server_devices), devices);
+	fake.devices[0].n_vectors = fake.devices[1].n_vectors = vectors;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+	server = fork();
+	assert_true(server >= 0);
+	if (server == 0)
+		_exit(open_lanes(&job, ROLE_SERVER, fds[1], &x) < 0);
+	if (open_lanes(&job, ROLE_CLIENT, fds[0], &x) < 0)
+		fail_msg("%s", failure_text());
+	for (uint32_t i = 0; i < x.n_lanes; i++) {
+		const struct fake_cq *cq = (const void *) verbs_session(x.lanes[i]->sessions[0])->cq;
+		size_t n = strlen(seen);
+
+		(void) snprintf(seen + n, sizeof(seen) - n, "%s%d", i ? " " : "", cq->vector);
+	}
+	assert_string_equal(seen, wanted);
+	transfer_close(&x);
+	assert_int_equal(waitpid(server, &status, 0), server);
+	assert_int_equal(status, 0);
+	(void) close(fds[0]);
+	(void) close(fds[1]);
+}
+
+static void test_lanes_take_completion_vectors_in_turn(void **state) {
+	(void) state;
+	check_vectors("left0", 1, 4, "0");
+	check_vectors("left0", 3, 4, "0 1 2");
+	check_vectors("left0", 3, 2, "0 1 0");
+	check_vectors("left0", 2, 1, "0 0");
+	check_vectors("left0", 2, 0, "0 0"); /* a driver that does not say */
+	/* Lanes 0 and 2 are of the first device. */
+	check_vectors("left0,right0", 4, 2, "0 1 1 0");
+	check_vectors("left0,left0", 2, 4, "0 1");
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_a_list_is_one_doorbell_and_one_completion, setup),
@@ -437,6 +501,7 @@ int main(void) {
 		cmocka_unit_test_setup(test_a_list_that_is_not_taken, setup),
 		cmocka_unit_test_setup(test_closing_within_a_list, setup),
 		cmocka_unit_test_setup(test_only_reliable_connections, setup),
+		cmocka_unit_test_setup(test_lanes_take_completion_vectors_in_turn, setup),
 	};
 
 	return cmocka_run_group_tests_name("transfers over verbs, over a fake libibverbs", tests, NULL, NULL);

@@ -155,6 +155,7 @@ struct open_arguments {
 	/* of the control connection: names the interface that reaches the peer */
 	const struct sockaddr_storage *local;
 	const struct sockaddr_storage *peer;
+	uint32_t lane;                          /* of the job; 0 where it has but one, or none */
 	uint32_t channel;                       /* lanes: the queue pair that the session is, where it is but one */
 	bool same_host;                         /* both ends share kernel, /dev/shm and process ids */
 	bool same_machine;                      /* the kernel, and so the processors */

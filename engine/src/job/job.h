@@ -143,7 +143,7 @@ struct verbs_options {
 	uint32_t ib_port, server_ib_port;       /* 0: chosen */
 	int32_t gid_index, server_gid_index;    /* -1: chosen */
 	uint32_t pkey;                          /* of the partition of both ends; 0: chosen */
-	uint32_t mtu;                           /* bytes, a power of two; 0: the smaller active one of both ends, or less */
+	uint32_t mtu;                           /* bytes, a power of two; 0: what both ends and the path allow */
 	/* service level; -1: what the connection manager finds with rdma_cm, else 0 */
 	int32_t sl, traffic_class;
 	int64_t inline_bytes;                   /* -1: automatic */

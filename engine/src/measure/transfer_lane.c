@@ -29,6 +29,7 @@ static int open_sessions(struct lane *l, const struct open_arguments *arguments)
 
 	a.job = &l->job;
 	a.arena = &l->run.arena;
+	a.lane = l->number;
 	a.wake_fd = l->run.control->fd; /* a peer that gives up is noticed, also while connecting */
 	for (uint32_t i = 0; e == 0 && i < l->n_sessions; i++) {
 		a.channel = i;

@@ -153,6 +153,7 @@ static int verbs_open(const struct open_arguments *a, struct session **ret) {
 	v->session.backend = &backend_verbs;
 	v->job = job;
 	v->role = a->role;
+	v->lane = a->lane;
 	v->arena = *a->arena;
 	v->slots = a->arena->slots;
 	v->wake_fd = a->wake_fd;

@@ -133,6 +133,7 @@ struct verbs_session {
 	struct ibv_mr *mr[2], *grh_mr;
 	struct ibv_srq *srq;
 	uint8_t *grh;                           /* where the headers of all datagrams go: nobody reads them */
+	uint32_t lane;
 	uint32_t n_queues, receive_depth;
 	uint32_t inline_bytes;
 	uint32_t first_psn, queue_key;

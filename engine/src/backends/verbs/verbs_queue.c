@@ -42,13 +42,23 @@ static int check_limits(const struct verbs_session *v, uint64_t completions) {
 	return r;
 }
 
+/*
+ * Drivers have a vector, which is an interrupt, for each processor, and all queues of one vector wake the same one. The
+ * lanes of a device take theirs in turn, and so do pairs, which may share a device.
+ */
+static int completion_vector(const struct verbs_session *v) {
+	const uint32_t pairs = job_pairs(v->job), n = (uint32_t) MAX(v->device.context->num_comp_vectors, 1);
+
+	return (int) ((v->lane / pairs + v->lane % pairs) % n);
+}
+
 static int open_completions(struct verbs_session *v, uint64_t entries) {
 	if (v->job->completion == COMPLETION_EVENT) {
 		v->channel = ibv_create_comp_channel(v->device.context);
 		if (!v->channel)
 			return verbs_call_failure(errno, &v->device, "make a completion channel");
 	}
-	v->cq = ibv_create_cq(v->device.context, (int) entries, NULL, v->channel, 0);
+	v->cq = ibv_create_cq(v->device.context, (int) entries, NULL, v->channel, completion_vector(v));
 	return v->cq ? 0 : verbs_call_failure(errno, &v->device, "make a completion queue");
 }
 
