@@ -26,6 +26,9 @@ class Clock:
         """Since this host booted, asleep or not: /proc/uptime, as the engine reads it."""
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
+    def boot(self) -> str:
+        return boot_id()
+
 
 def boot_id() -> str:
     """Of this boot of this host; "" where the kernel does not say."""

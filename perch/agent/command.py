@@ -12,7 +12,6 @@
                       [--begin EPOCH_S] [--supervisor auto|session] [--state FILE]
     perch-agent soak-status [--out DIR] [--state FILE] [--kept DIR --host NAME]
     perch-agent soak-stop [--out DIR] [--state FILE]
-    perch-agent soak-resume [--state FILE]  goes on with what a crash or a boot has interrupted
     perch-agent soak-pack --out DIR         packs results; what runs goes on
 
 Exit: 0 walked to the end, 2 usage, 3 this host cannot, 4 stopped before the end, 6 results can no
@@ -40,10 +39,9 @@ _NEEDED: dict[str, tuple[str, ...]] = {
     "run": _PLAN,
     "start": _PLAN,
     "soak-start": _PLAN,
-    "soak-session": (),
+    "soak-session": _PLAN,  # what systemd's unit runs
     "soak-status": (),
     "soak-stop": (),
-    "soak-resume": (),
     "soak-pack": ("out",),
     "poll": ("out",),
     "status": ("out",),

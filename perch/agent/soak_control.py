@@ -1,147 +1,132 @@
-"""The soak's commands on a host: start, status, stop, resume."""
+"""The soak's commands on a host: start, session, status, stop, pack."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from perch.agent import soak_host, soak_session
-from perch.agent.asking import alive, end, ended, last_lines, pack
-from perch.agent.clock import Clock, boot_id
+from perch.agent.agent import Settings
+from perch.agent.asking import STOPPED, end, ended, last_lines, pack
+from perch.agent.clock import Clock
 from perch.agent.control import detached, prepare
 from perch.agent.errors import AgentError, Exit, say
+from perch.agent.files import Lines
+from perch.agent.raw import moment, times
 from perch.agent.serving import require
-from perch.agent.soak_host import UNIT, Session, fail, load, locked, on_host, systemctl
+from perch.agent.share import Share, read
+from perch.agent.soak_host import fail, held, release, running, runs
 from perch.agent.soak_raw import Past, since
 
-#: The host's one soak.
-STATE = "/var/lib/perch/soak.json"
+#: The link to the host's one soak.
+STATE = "/var/lib/perch/soak"
 
 #: Seconds that a stop takes at most, before what is left is killed and closed.
 STOP_WITHIN = 9.0
 
 
-def _refuse_second(session: Session, one: Session) -> None:
-    """One soak a host. One whose folder is gone is none any more."""
-    if one.runs():
+def _claim(state: Path, out: Path, host: str) -> None:
+    """One soak a host. One whose folder is gone is none any more. Raises AgentError."""
+    one = held(state)
+    if one is not None and (runs(state) or one.is_dir()):
+        what = "runs already" if runs(state) else "was interrupted and is not over"
         raise fail(
-            f"the soak of run {one.run} runs on {session.host} already, in {one.out}: attach to it"
-            " (playbooks/soak.yml), or stop it first (playbooks/soak_stop.yml)"
+            f"a soak on {host} {what}, in {one}: attach to it (playbooks/soak.yml), or end it"
+            " (playbooks/soak_stop.yml)"
         )
-    if one.control.is_dir():
-        raise fail(
-            f"the soak of run {one.run} on {session.host} was interrupted and is not over"
-            f" ({one.out}): {on_host('soak-resume', session)} goes on with it,"
-            " playbooks/soak_stop.yml closes it"
-        )
-    say(f"of the soak of run {one.run} nothing is left in {one.out}; it is forgotten")
+    try:
+        if one is not None:
+            say(f"of the soak in {one} nothing is left; it is forgotten")
+            state.unlink(missing_ok=True)
+        state.parent.mkdir(parents=True, exist_ok=True)
+        state.symlink_to(out)
+    except OSError as error:
+        why = f"cannot write {state}: {error.strerror}; use another --state"
+        raise fail(why) from None
 
 
-def _supervisor(session: Session) -> str:
-    """Raises AgentError: the unit is somebody else's."""
-    if session.supervisor == "session" or not soak_host.has_systemd():
-        return "session"
-    if systemctl("is-active", "--quiet", UNIT.name) == 0:
-        raise fail(
-            f"the unit {UNIT.name} is active on {session.host}, and belongs to no soak of this"
-            f" state: `systemctl stop {UNIT.name}` ends it"
-        )
-    return "systemd"
-
-
-def start(session: Session) -> Exit:
+def start(share: Share, settings: Settings, options: Mapping[str, Any]) -> Exit:
     """Returns when it serves and samples. Raises AgentError: it cannot, and nothing is left."""
-    share = soak_session.share_of(session)
-    soak = share.document.get("soak") or {}
+    state, out, soak = Path(options["state"]), settings.out, share.document.get("soak") or {}
     if not 0 < soak.get("interval_s", 0) <= soak.get("duration_s", 0):
         raise fail(
-            f"the plan {session.plan} is no soak's, or its interval is longer than it lasts;"
+            f"the plan {options['plan']} is no soak's, or its interval is longer than it lasts;"
             " `perch-agent run` walks other plans"
         )
-    require(session.engine, session.host)
-    with locked(Path(session.state)) as other:
-        if other is not None:
-            _refuse_second(session, other)
-        supervisor = _supervisor(session)
-        prepare(session.folder)
-        session = session._replace(
-            run=share.run, supervisor=supervisor, duration_s=soak["duration_s"]
-        )
-        session.claim()
+    require(settings.engine, share.host)
+    _claim(state, out, share.host)
     try:
-        _begin(session, "did not start")
+        prepare(out)
+        _begin(share, settings, state, options)
     except AgentError:
-        if session.supervisor == "systemd":
-            with contextlib.suppress(AgentError):  # why it did not start is said
-                systemctl("stop", UNIT.name)
-        session.release()
+        with contextlib.suppress(AgentError):  # why it did not start is said
+            soak_host.stop_unit(out)
+        release(state, out)
         raise
-    return status(session.out, Path(session.state))
+    return status(state, str(out))
 
 
-def _begin(session: Session, failed: str) -> None:
+def _begin(share: Share, settings: Settings, state: Path, options: Mapping[str, Any]) -> None:
     """Returns when it measures. Raises AgentError: it does not, and why."""
-    log, state = session.folder / "agent.log", Path(session.state)
-    if session.supervisor == "systemd":
-        soak_host.install_unit(session)
-        session.sync()
-        code: int | None = systemctl("start", UNIT.name)
+    log = settings.out / "agent.log"
+    if options.get("supervisor") != "session" and soak_host.has_systemd():
+        code: int | None = soak_host.start_unit(state, options)
     else:
-        session.sync()
-        code = detached(lambda ready: soak_session.live(state, session.out, ready), log)
+        live, begin = soak_session.live, options["begin"]
+        code = detached(lambda ready: live(share, settings, state, begin, ready), log)
     if code:
         why = f"{log} says why"
         with contextlib.suppress(OSError, IndexError):  # a full disk may have no log
             why = last_lines(log)[-1].rpartition(" perch-agent: ")[2]
-        raise fail(f"the soak of run {session.run} {failed} on {session.host}: {why}")
+        raise fail(f"the soak of run {share.run} did not start on {share.host}: {why}")
 
 
-def resume(state: Path) -> Exit:
-    """Goes on with the host's soak, as after a boot. Raises AgentError: it cannot."""
-    session = load(state)
-    if session is None or session.runs():
-        say(f"no soak of this host is interrupted ({state})")
-    else:
-        _begin(session, "could not go on")
-    return Exit.WALKED
-
-
-def stop(out: str, state: Path) -> Exit:
+def stop(state: Path, out: str) -> Exit:
     """Ends the host's soak, or that in `out`; prints "stopped DIR" where there was one.
 
     Raises:
         AgentError: its end could not be written.
     """
-    if load(state) is None:
+    found = held(state)
+    if found is None or out not in ("", str(found)):
         return Exit.WALKED
-    with locked(state) as session:
-        if session is None or out not in ("", session.out):
-            return Exit.WALKED
-        end(alive(session.process), session.control, STOP_WITHIN)
-        if session.supervisor == "systemd":  # it may be about to run
-            systemctl("stop", UNIT.name)
-        if load(state) is not None:
-            soak_session.close(session)
-    print(f"stopped {session.out}")
+    state.unlink(missing_ok=True)  # nothing begins it from now on
+    end(running(state), found / "control", STOP_WITHIN)
+    try:
+        soak_host.stop_unit(found)  # it may be about to run
+        _close(found)
+    except AgentError:
+        state.symlink_to(found)
+        raise
+    release(state, found)
+    print(f"stopped {found}")
     return Exit.WALKED
 
 
-# ---- status --------------------------------------------------------------------------------------
+def _close(out: Path) -> None:
+    """What was interrupted gets its end. Raises AgentError: it cannot be written."""
+    past = Past(out)
+    if past.head and not past.has_ended:
+        line = {"kind": "end", "state": "stopped", "flows_done": len(past.done)}
+        line["message"] = f"{STOPPED}, after it had been interrupted"
+        lines = Lines(out / "flows.jsonl", goes_on=True)
+        lines.write({**line, **times("ended", moment(Clock()))})
+        lines.close()
 
 
-def status(out: str, state: Path, kept: str = "", host: str = "") -> Exit:
+def status(state: Path, out: str, kept: str = "", host: str = "") -> Exit:
     """One JSON object: of the host's soak, or of that in `out`, whose end is there.
 
     kept: a folder, whose runs are named that have results of this host's soaks, as role agent has
-    marked them; the soak's share of the plan is named by its hash.
+    marked them.
     """
-    session = load(state)
-    if session is not None and out in ("", session.out):
-        told = _told(session)
+    found = held(state)
+    if found is not None and out in ("", str(found)):
+        told = _told(state, found)
     else:
         gone = "nothing of this soak can be read here; playbooks/soak_stop.yml removes what is left"
         none = {"state": "none", "message": gone if out else "no soak on this host"}
@@ -149,45 +134,44 @@ def status(out: str, state: Path, kept: str = "", host: str = "") -> Exit:
     if kept:
         marks = Path(kept).glob(f"*/soak-of-{host}")
         told["kept"] = [one.parent.name.removesuffix(f"-{host}") for one in marks]
-        with contextlib.suppress(OSError):
-            if session is not None:
-                told["plan"] = hashlib.sha256(Path(session.plan).read_bytes()).hexdigest()
     print(json.dumps(told))
     return Exit.WALKED
 
 
-def _told(session: Session) -> dict[str, Any]:
-    past, runs = Past(session.folder), session.runs()
-    passed = max(0.0, since(past, session, boot_id(), Clock()).passed_s)
-    why = (
-        f"no process of it runs, and it is not over: {on_host('soak-resume', session)} on"
-        f" {session.host} goes on with it, playbooks/soak_stop.yml closes it"
-    )
-    if past.last.get("what") == "interrupted":
-        why = past.last["message"]
-    return {
-        "state": "running" if runs else "interrupted",
-        **{key: getattr(session, key) for key in ("run", "host", "out", "supervisor")},
-        "passed_s": passed,
-        "duration_s": session.duration_s,
-        "remaining_s": max(0.0, session.duration_s - passed),
-        **({} if runs else {"message": why}),
+def _told(state: Path, out: Path) -> dict[str, Any]:
+    past, clock = Past(out), Clock()
+    start, duration_s = past.start, past.start.get("duration_s", 0.0)
+    passed_s = max(0.0, since(past, clock).passed(clock)) if start else 0.0
+    told = {
+        "state": "running" if runs(state) else "interrupted",
+        **{key: past.head.get(key, "") for key in ("run", "host", "plan_sha256")},
+        "out": str(out),
+        "supervisor": start.get("supervisor", "session"),
+        "passed_s": passed_s,
+        "duration_s": duration_s,
+        "remaining_s": max(0.0, duration_s - passed_s),
     }
+    if told["state"] == "interrupted":
+        why = "no process of it runs, and it is not over: systemd goes on with it, or"
+        told["message"] = f"{why} playbooks/soak_stop.yml closes it"
+    return told
 
 
 def command(name: str, options: dict[str, Any]) -> int:
     """Runs soak-NAME. Raises AgentError."""
-    words = {"state": STATE, **{key.replace("-", "_"): one for key, one in options.items()}}
-    out, state = words.get("out", ""), Path(words["state"])
+    options = {"state": STATE, **options}
+    out, state = options.get("out", ""), Path(options["state"])
     if name == "status":
-        return status(out, state, words.get("kept", ""), words.get("host", ""))
+        return status(state, out, options.get("kept", ""), options.get("host", ""))
     if name == "stop":
-        return stop(out, state)
-    if name == "resume":
-        return resume(state)
-    if name == "session":
-        return soak_session.live(state, out, soak_host.notify)
+        return stop(state, out)
     if name == "pack":
         os.nice(19)  # what goes on comes first
         return pack(Path(out), ends=False)
-    return start(Session("", **{key: words[key] for key in Session._fields if key in words}))
+    engine, window_s = options["engine"], options["start-window"]
+    share = read(Path(options["plan"]), options["host"], engine, window_s)
+    settings = Settings(Path(out), engine, options.get("token-file", ""), 0, window_s)
+    if name == "session":
+        begin = options["begin"]
+        return soak_session.live(share, settings, state, begin, soak_host.notify)
+    return start(share, settings, options)

@@ -1,24 +1,21 @@
-"""What a host keeps of its one soak: a state file, and where systemd runs the unit that goes on."""
+"""A host's one soak: a link to where it lies, who runs it, and its unit of systemd."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
 import pkgutil
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from perch.agent.asking import alive, mark
 from perch.agent.errors import AgentError, Exit, say
-from perch.agent.files import encoded, write_whole
+from perch.agent.files import write_whole
 from perch.programs import run
 
 UNIT = Path("/etc/systemd/system/perch-soak.service")
@@ -28,118 +25,61 @@ UNIT = Path("/etc/systemd/system/perch-soak.service")
 SYSTEMCTL_S = 120.0
 
 
-class Session(NamedTuple):
-    """The host's soak. `begin`: seconds since the epoch when it begins; 0: at once.
-
-    `process`: of the agent that runs it, or was the last to.
-    """
-
-    run: str
-    host: str
-    out: str
-    plan: str
-    engine: str
-    state: str
-    supervisor: str = "auto"
-    token_file: str = ""
-    start_window: int = 60
-    begin: int = 0
-    duration_s: float = 0.0
-    process: str = ""
-
-    @property
-    def folder(self) -> Path:
-        return Path(self.out)
-
-    @property
-    def control(self) -> Path:
-        return self.folder / "control"
-
-    def runs(self) -> bool:
-        found = alive(self.process)
-        if found is not None:
-            os.close(found)
-        return found is not None
-
-    def claim(self) -> None:
-        """Raises AgentError: it cannot be written."""
-        write_whole(Path(self.state), encoded(self._asdict()))
-
-    def release(self) -> None:
-        """It is over: nothing goes on with it, and the host may have another one."""
-        if self.supervisor == "systemd":
-            try:
-                systemctl("--no-reload", "disable", "--quiet", UNIT.name)
-            except AgentError as error:  # without its unit and its state nothing goes on, either
-                say(error.message)
-            UNIT.unlink(missing_ok=True)
-        Path(self.state).unlink(missing_ok=True)
-
-    def sync(self) -> None:
-        """What a boot must find is on disk before there is any load: that may end this host."""
-        files = [Path(one) for one in (self.state, self.plan, self.token_file) if one]
-        files += [files[0].parent, self.control, self.folder, self.folder.parent]
-        if self.supervisor == "systemd":
-            files += [UNIT, UNIT.parent, UNIT.parent / "multi-user.target.wants"]
-        for path in files:
-            with contextlib.suppress(OSError):
-                held = os.open(path, os.O_RDONLY)
-                os.fsync(held)
-                os.close(held)
-
-
-def load(state: Path) -> Session | None:
-    """The host's soak; None where it has none."""
-    try:
-        return Session(**json.loads(state.read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-@contextlib.contextmanager
-def locked(state: Path) -> Iterator[Session | None]:
-    """The host's soak, of which one at a time decides. Raises AgentError."""
-    try:
-        state.parent.mkdir(parents=True, exist_ok=True)
-        lock = state.with_name(state.name + ".lock").open("w")
-    except OSError as error:
-        raise fail(f"cannot write {state}: {error.strerror}; use another --state") from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield load(state)
-
-
-def taken(state: Path, out: str) -> Session:
-    """The host's soak, which from now on is this process's. `out`: it must be that; "": any.
-
-    Raises:
-        AgentError: there is none, or it runs.
-    """
-    with locked(state) as session:
-        if session is None or out not in ("", session.out):
-            raise fail(f"there is no soak to go on with on this host ({state})")
-        if session.runs():
-            raise fail(f"the soak of run {session.run} runs on {session.host} already")
-        session = session._replace(process=mark())
-        session.claim()
-    return session
-
-
 def fail(message: str) -> AgentError:
     return AgentError(Exit.HOST, message)
 
 
+def held(state: Path) -> Path | None:
+    """Where the host's soak lies; None where it has none."""
+    try:
+        return state.readlink()
+    except OSError:
+        return None
+
+
+def _runner(state: Path) -> Path:
+    return state.with_name(f"{state.name}.pid")
+
+
+def running(state: Path) -> int | None:
+    """A pidfd of the agent that runs it, to be closed; None where none does."""
+    try:
+        return alive(_runner(state).read_text())
+    except OSError:
+        return None
+
+
+def runs(state: Path) -> bool:
+    found = running(state)
+    if found is not None:
+        os.close(found)
+    return found is not None
+
+
+def take(state: Path, out: Path) -> None:
+    """This process runs it from now on. Raises AgentError: it was stopped.
+
+    Who stops it removes the link, and then looks for the process: one of both sees the other.
+    """
+    write_whole(_runner(state), mark().encode())
+    if held(state) != out:
+        _runner(state).unlink(missing_ok=True)
+        raise fail(f"there is no soak in {out} to go on with ({state})")
+
+
+def release(state: Path, out: Path) -> None:
+    """It is over: nothing goes on with it, and the host may have another one."""
+    if has_unit(out):
+        try:
+            systemctl("--no-reload", "disable", "--quiet", UNIT.name)
+        except AgentError as error:  # without its unit and its state nothing goes on, either
+            say(error.message)
+        UNIT.unlink(missing_ok=True)
+    for path in (state, _runner(state)):
+        path.unlink(missing_ok=True)
+
+
 # ---- systemd -------------------------------------------------------------------------------------
-
-
-def agent(*words: str) -> list[str]:
-    """A command of this very agent."""
-    return [sys.executable, "-I", os.path.abspath(sys.argv[0]), *words]  # noqa: PTH100
-
-
-def on_host(command: str, session: Session) -> str:
-    """What a person types there."""
-    return f"`{shlex.join(agent(command, '--state', session.state))}`"
 
 
 def has_systemd() -> bool:
@@ -158,28 +98,48 @@ def systemctl(*words: str) -> int:
         raise fail(f"{why}; see that systemd answers: `systemctl status`") from None
 
 
-def unit_text(session: Session) -> str:
-    words = agent("soak-session", "--state", session.state)
-    command = " ".join(f'"{word}"' for word in words)
+def has_unit(out: Path) -> bool:
+    """Whether systemd runs this soak."""
+    with contextlib.suppress(OSError):
+        return f'"{out}"' in UNIT.read_text()
+    return False
+
+
+def unit_text(state: Path, options: Mapping[str, Any]) -> str:
+    words = [sys.executable, "-I", os.path.abspath(sys.argv[0]), "soak-session"]  # noqa: PTH100
+    words += [word for key, value in options.items() for word in (f"--{key}", str(value))]
     text = (pkgutil.get_data("perch.agent", UNIT.name) or b"").decode()
-    return text.format(
-        run=session.run, state=session.state, command=command, path=os.environ["PATH"]
-    )
+    command = " ".join(f'"{word}"' for word in words)
+    return text.format(state=state, command=command, path=os.environ["PATH"])
 
 
-def install_unit(session: Session) -> None:
-    """Raises AgentError."""
+def start_unit(state: Path, options: Mapping[str, Any]) -> int:
+    """The exit code of its start. Raises AgentError."""
+    if systemctl("is-active", "--quiet", UNIT.name) == 0:
+        raise fail(
+            f"the unit {UNIT.name} is active on {options['host']}, and belongs to no soak of this"
+            f" state: `systemctl stop {UNIT.name}` ends it"
+        )
     try:
-        UNIT.write_text(unit_text(session))
+        UNIT.write_text(unit_text(state, options))
     except OSError as error:
         why = f"cannot write {UNIT}: {error.strerror}; use --supervisor session"
         raise fail(why) from None
     systemctl("daemon-reload")
     systemctl("enable", "--quiet", UNIT.name)
+    # a boot must find it, and there may be one as soon as there is load
+    places = {str(Path(options[key]).parent) for key in ("state", "plan", "out")} | {str(UNIT)}
+    run(["sync", "--file-system", *places], SYSTEMCTL_S)
+    return systemctl("start", UNIT.name)
+
+
+def stop_unit(out: Path) -> None:
+    """Where it is this soak's. Raises AgentError."""
+    if has_unit(out):
+        systemctl("stop", UNIT.name)
 
 
 def notify() -> None:
-    """Tells systemd that it measures (sd_notify(3))."""
-    place = os.environ.get("NOTIFY_SOCKET", "")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-        one.sendto(b"READY=1", place.replace("@", "\0", 1) if place[:1] == "@" else place)
+    """Tells systemd, where that began it, that it measures."""
+    if "NOTIFY_SOCKET" in os.environ:
+        run(["systemd-notify", "--ready"], SYSTEMCTL_S)

@@ -147,7 +147,6 @@ def _soak_agent(files: RawFiles, plan: Plan, host: str) -> Agent | None:
     if stranger is not None:
         return Agent(state="foreign", fault=stranger)
     agent.soak = soak_agent(files, host)
-    agent.message = agent.message or agent.soak.last or None
     return agent
 
 

@@ -19,7 +19,6 @@ def soak_agent(files: RawFiles, host: str) -> SoakAgent:
     for number, (at, text) in enumerate(lines_of(files, f"{walk_folder(host)}/{FLOWS}"), 1):
         try:
             brief = _brief.decode(text)
-            told.last = ""
             if brief.kind == "flow" and brief.role == "client":
                 told.clients.setdefault(brief.id, (number, at, at + len(text)))
             if brief.kind in ("start", "episode", "end"):
@@ -34,7 +33,6 @@ def _tell(told: SoakAgent, number: int, line: StartLine | EpisodeLine | EndLine)
         told.starts.append(line)
     elif isinstance(line, EpisodeLine):
         told.episodes.setdefault(line.what, []).append(number)
-        told.last = line.message if line.what == "interrupted" else ""
     else:
         told.end, told.end_at = line, number
 

@@ -180,15 +180,14 @@ class SoakAgent(msgspec.Struct):
     """What the agent of a soak says beside the ends of its flows.
 
     `episodes`: by what happened the numbers of their lines; `end_at`: that of the last line.
-    `last`: the message of an interruption that nothing follows. `clients`: of each flow that had
-    its client there the number of the line, and where its bytes begin and end.
+    `clients`: of each flow that had its client there the number of the line, and where its bytes
+    begin and end.
     """
 
     starts: list[StartLine] = []
     episodes: dict[str, list[int]] = {}
     end: EndLine | None = None
     end_at: int = 0
-    last: str = ""
     clients: dict[str, tuple[int, int, int]] = {}
 
 

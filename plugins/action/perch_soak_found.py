@@ -68,16 +68,12 @@ class Known:
             return f"known here, but its plan has no host {host}"
         if found.get("host") not in (None, "", host):
             return f"known here, but was started there as host {found['host']}"
-        if found.get("plan") and found["plan"] != self._share(host):
+        if found.get("plan_sha256") and found["plan_sha256"] != self._plan_sha256():
             return "known here by its name, but with another plan"
         return ""
 
-    def _share(self, host: str) -> str:
-        """The hash of what the host was given of the plan."""
-        try:
-            return hashlib.sha256((self.dir / "shares" / f"{host}.json").read_bytes()).hexdigest()
-        except OSError:
-            return ""
+    def _plan_sha256(self) -> str:
+        return hashlib.sha256((self.dir / "plan.json").read_bytes()).hexdigest()
 
 
 class ActionModule(PerchAction):

@@ -32,10 +32,11 @@ options:
     elements: str
     required: true
   out: {description: The directory that the agent writes., type: str, required: true}
-  state: {description: The file with the state of the host's soak., type: str, required: true}
+  state: {description: The link to the host's soak., type: str, required: true}
   wait: {description: Whether to wait at all; otherwise one look., type: bool, default: true}
   lead:
-    description: Whether this host shows the time that is left; the others only say when their state changes.
+    description: Whether this host shows the time that is left.
+      The others only say when their state changes.
     type: bool
     default: false
   interval: {description: Seconds between two looks., type: float, default: 10}

@@ -16,8 +16,8 @@ tests:
 YAML
 }
 teardown() {
-  for state in agents/soak-*.json; do
-    [ ! -e "$state" ] || "$AGENT" soak-stop --state "$PWD/$state"
+  for host in alpha beta; do
+    [ ! -L "agents/soak-$host" ] || "$AGENT" soak-stop --state "$PWD/agents/soak-$host"
   done
   common_teardown
 }
@@ -41,7 +41,7 @@ book() {
 }
 
 # status HOST: what its agent says of the soak
-status() { "$AGENT" soak-status --state "$PWD/agents/soak-$1.json" | jq -r .state; }
+status() { "$AGENT" soak-status --state "$PWD/agents/soak-$1" | jq -r .state; }
 
 is_over() { agent_ended agents/*-"$1"/out; }
 
@@ -50,14 +50,14 @@ as_agent() { printf -- '-e\n{"__agent_argv": ["%s"]}\n' "$1"; }
 
 nothing_begun() {
   [ ! -e runs ] || [ -z "$(ls -A runs)" ] || fail "a run was left: $(ls -A runs)"
-  [ ! -e agents ] || [ -z "$(find agents -type f ! -name '*.lock')" ] || fail "left on a host: $(find agents -type f)"
+  [ ! -e agents ] || [ -z "$(find agents -type f)" ] || fail "left on a host: $(find agents -type f)"
   assert_equal "$(marked_processes | grep -v bats || true)" ""
 }
 
 @test "a soak outlives its playbook, is refused to another controller, is found again, and stopped with what it has measured" {
   book 0 soak -e soak_duration=1h -e soak_wait=false
   assert_output --partial "no verdict stands yet"
-  assert_output --regexp '\[alpha\] 00:0[0-9]:[0-9]+ of 01:00:00, 0(0:5|1:0)[0-9]:[0-9]+ left$'
+  assert_output --regexp '\[alpha\] 00:0[0-9]:[0-9]+ of 01:00:00, 0(0:5|1:0)[0-9]:[0-9]+ left'
   assert_equal "$(status alpha) $(status beta)" "running running"
   assert_json runs/latest/verdict.json '.verdict == "INCONCLUSIVE"'
   # what was fetched is still there, and nothing that grows is sealed
@@ -98,7 +98,7 @@ nothing_begun() {
   assert_json whole '.kind == "bandwidth" and .soak.stopped'
   assert_json runs/latest/verdict.json '.verdict != "PASS"'
   [ -s runs/latest/raw/manifest.sha256 ]
-  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+  assert_equal "$(find agents -type f)" ""
   book 0 soak_stop
   assert_output --partial "No soak was on these hosts"
 }
@@ -113,7 +113,7 @@ nothing_begun() {
   command_of soak -e soak_duration=9h
   LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
   assert_output --regexp "Verdict of the soak that was over on 20[-0-9]+T[0-9:.]+Z and lay on the hosts \(no other one was begun\): (PASS|INCONCLUSIVE|FAIL)"
-  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+  assert_equal "$(find agents -type f)" ""
 
   # the same hosts before that: of one, nothing can be read. As of a playbook that was killed between the sign and the start, a look removes
   # nothing there, and a stop does.
@@ -128,7 +128,7 @@ nothing_begun() {
   [ -e "agents/$run-alpha/token" ] || fail "a look removed what may be about to begin"
   [ ! -e "agents/$run-beta" ] || fail "beta's is here, and stayed there"
   book 0 soak_stop
-  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+  assert_equal "$(find agents -type f)" ""
 
   command_of soak -e soak_duration=8s
   LIMIT=300 run timeout 300 "${COMMAND[@]}" 3>&-
@@ -140,7 +140,7 @@ nothing_begun() {
   assert_json outcome '.state == "done" and .exit == 0'
   [ -s runs/latest/raw/manifest.sha256 ] && [ -s runs/latest/report.md ]
   assert_equal "$([ "$status" -eq 0 ] && echo PASS || echo other)" "$(jq -r .verdict runs/latest/verdict.json | sed '/^PASS$/!s/.*/other/')"
-  assert_equal "$(find agents -type f ! -name '*.lock')" ""
+  assert_equal "$(find agents -type f)" ""
 }
 
 @test "when one host cannot, none begins: those that have are stopped, and neither run nor file is left" {
@@ -255,7 +255,7 @@ all:
     engine_prefix: $PWD/opt/{{ inventory_hostname }}
     engine_source: $PWD/source
     agent_soak_supervisor: session
-    agent_soak_state: "{{ agent_state_dir }}/soak-{{ inventory_hostname }}.json"
+    agent_soak_state: "{{ agent_state_dir }}/soak-{{ inventory_hostname }}"
     perch_fabric: roce
     perch_scope: software
     perch_backends: [tcp]
@@ -393,17 +393,15 @@ YAML
   mkdir -p runs/one runs/two
   echo '{"run": "one", "soak": {}, "hosts": {"a": {}, "b": {}}}' | tee runs/one/plan.json >runs/two/plan.json
   echo '{"run": "none"}' >runs/plan.json
-  mkdir runs/{one,two}/shares
-  echo '{}' | tee runs/one/shares/a.json >runs/two/shares/b.json
   local sum
-  sum=$(sha256sum runs/one/shares/a.json | cut -d ' ' -f 1)
+  sum=$(sha256sum runs/one/plan.json | cut -d ' ' -f 1)
   cat >cases.yml <<YAML
 - hosts: localhost
   connection: local
   gather_facts: false
   vars:
     runs: $PWD/runs
-    one: {state: running, run: one, host: a, plan: $sum, kept: []}
+    one: {state: running, run: one, host: a, plan_sha256: $sum, kept: []}
     idle: {state: none, kept: []}
   tasks:
     - perch_soak_found: {hosts: {a: "{{ idle }}", b: "{{ idle }}"}, runs_dir: "{{ runs }}"}
@@ -421,7 +419,7 @@ YAML
       register: strange
       ignore_errors: true
       loop:
-        - "{{ one | combine({'plan': 'f' * 64}) }}"
+        - "{{ one | combine({'plan_sha256': 'f' * 64}) }}"
         - "{{ one | combine({'host': 'x'}) }}"
         - "{{ one | combine({'run': 'three'}) }}"
         - "{{ one | combine({'run': '../runs'}) }}"

@@ -10,8 +10,8 @@ setup() {
 }
 teardown() {
   local pid state
-  for state in agents/soak-*.json; do
-    [ ! -e "$state" ] || "$(packed_agent)" soak-stop --state "$PWD/$state" || true
+  for state in agents/soak-alpha agents/soak-beta; do
+    [ ! -L "$state" ] || "$(packed_agent)" soak-stop --state "$PWD/$state" || true
   done
   for pid in "${SIMULATORS[@]}"; do kill "$pid" 2>/dev/null || true; done
   common_teardown
@@ -130,7 +130,7 @@ check() { jq -r --arg id "$1" '.checks[] | select(.id == $id) | .status' "${2:-r
 soak() {
   timeout 300 ansible-playbook -i hosts.yml "$TOP/playbooks/$1.yml" -e plan_suite_file="$PWD/suite.yml" -e plan_runs_dir="$PWD/runs" \
     -e agent_state_dir="$PWD/agents" -e agent_start_window=30 -e perch_port="$port" -e agent_engine="$PERCH" -e soak_duration=1h \
-    -e "{\"agent_soak_state\": \"$PWD/agents/soak-{{ inventory_hostname }}.json\"}" -e switch_check_interval=1 -e soak_poll_interval=1 "${@:2}"
+    -e "{\"agent_soak_state\": \"$PWD/agents/soak-{{ inventory_hostname }}\"}" -e switch_check_interval=1 -e soak_poll_interval=1 "${@:2}"
 }
 has_readings() { [ "$(zcat runs/latest/sampling/leaf1 | wc -l)" -ge "$1" ]; }
 

@@ -43,6 +43,9 @@ class FakeLoop(asyncio.SelectorEventLoop):
 class FakeClock(Clock):
     """The loop's time; the wall clock is a day ahead."""
 
+    def boot(self) -> str:
+        return "boot"
+
     def monotonic_ns(self) -> int:
         return round(asyncio.get_running_loop().time() * 1e9)
 

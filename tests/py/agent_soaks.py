@@ -8,13 +8,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perch.agent.soak_host import load
+from perch.agent.soak_host import runs
 from tests.py.agent_hosts import ENGINE, Hosts, children_of, until
 from tests.py.planned import suite_test
 
@@ -38,21 +39,29 @@ class Soaks(Hosts):
         self, host: str, *more: str, before: Sequence[str] = (), expect: int = 0
     ) -> subprocess.CompletedProcess[str]:
         """`before`: what runs the command."""
-        words = ["--plan", f"shares/{host}.json", "--host", host, "--out", host]
-        words += ["--engine", str(ENGINE), "--start-window", "15", "--supervisor", "session"]
-        words += ["--state", f"{host}.state", *more]
+        words = [*self.words(host), "--supervisor", "session", *more]
         return self.call("soak-start", *words, before=before, expect=expect)
 
+    def words(self, host: str) -> list[str]:
+        words = ["--plan", f"shares/{host}.json", "--host", host, "--out", host]
+        words += ["--engine", str(ENGINE), "--start-window", "15"]
+        return [*words, "--state", f"{host}.state"]
+
+    def resume(self, host: str) -> subprocess.Popen[bytes]:
+        """What systemd starts after a crash or a boot; there is nothing to tell it here."""
+        command = [sys.executable, "-I", str(self.agent), "soak-session", *self.words(host)]
+        return subprocess.Popen(command, cwd=self.folder)
+
     def pid(self, host: str) -> int:
-        found = load(self.folder / f"{host}.state")
-        if found is None or not found.process:
-            raise ProcessLookupError(host)
-        return int(found.process.split()[0])
+        try:
+            return int((self.folder / f"{host}.state.pid").read_text().split()[0])
+        except FileNotFoundError:
+            raise ProcessLookupError(host) from None
 
     def wait(self, *hosts: str) -> None:
         """Until none of them runs, over or not."""
         states = [self.folder / f"{host}.state" for host in hosts]
-        asyncio.run(until(lambda: not any((one := load(at)) and one.runs() for at in states), 90))
+        asyncio.run(until(lambda: not any(map(runs, states)), 90))
 
     def soak(self, command: str, host: str, expect: int = 0) -> str:
         return self.call(f"soak-{command}", "--state", f"{host}.state", expect=expect).stdout

@@ -18,21 +18,11 @@ from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
 from perch.agent.share import Share
 from perch.agent.soak import Soak, Tools
-from perch.agent.soak_host import Session
 from perch.agent.soak_raw import Past, Since, SoakRaw, since
-from perch.agent.soak_samples import Group
 from tests.py.agent_fakes import FakeClock, FakeProcess, JumpingClock, Script, now, run
 
 KILLED = Ended(None, "KILL")
 NO_ANSWER = Script(1, Ended(4, None), stderr=b"cannot connect")
-
-
-def session_of(folder: Path, begin: int = 0) -> Session:
-    (folder / "control").mkdir(exist_ok=True)
-    return Session(
-        "r", "alpha", str(folder), "plan", "engine", str(folder / "state"), "session",
-        start_window=10, begin=begin,
-    )  # fmt: skip
 
 
 def share_of(turns: Sequence[float], clients: int = 1) -> Share:
@@ -84,9 +74,8 @@ class World:
         keepers: Sequence[Told] = (),
         serves: Sequence[Script] = (),
         clients: Sequence[int] = (),
-        boot: str = "boot",
     ) -> None:
-        self.folder, self.share, self.boot = folder, share, boot
+        self.folder, self.share = folder, share
         self.log: list[tuple[float, str]] = []
         self._keepers, self._serves = iter(keepers), iter(serves)
         self._clients = iter(clients)
@@ -94,7 +83,7 @@ class World:
         self.serves: list[FakeProcess] = []
         self.clock: Clock = FakeClock()
         self.number = 0
-        self.groups: Callable[[], list[Group]] = list
+        self.running: dict[str, Process] = {}
 
     def say(self, what: str) -> None:
         self.log.append((round(now(), 1), what))
@@ -133,12 +122,6 @@ class World:
         self.say("sample")
         return self.number
 
-    async def before(self) -> int:
-        return await self.take()
-
-    async def after(self) -> int:
-        return await self.take()
-
     def members(self) -> dict[int, list[int]]:
         return {0: [0] * (1 + next(self._clients, 0))}
 
@@ -151,16 +134,19 @@ class World:
 
         async def work() -> None:
             raw = SoakRaw(self.share, self.folder, self.clock)
-            at = Since(self.boot, self.clock.uptime_ns() / 1e9, passed, self.clock.wall_ns())
-            raw.started(at, "session", {"beta": "lo"})
-            tools = Tools(self, self.serve, self, self.clock, self.members)
+            raw.routes = {"beta": "lo"}
+            at = Since(self.clock.uptime_ns() / 1e9 - passed, self.clock.wall_ns())
+            raw.start(at, 60.0, "session")
+            take = self.take
+            tools = Tools(
+                self.start, self.serve, take, take, self.clock, self.running, self.members
+            )
             soak = Soak(self.share, raw, at, tools)
             task = asyncio.ensure_future(soak.run())
             await asyncio.wait({task}, timeout=stop)
             reason = "" if task.done() else "stopped by the controller"
             task.cancel()
-            ended, after = await soak.end(is_stopped=bool(reason))
-            raw.close(reason, ended, after)
+            await soak.end(reason)
             raw.end("stopped" if reason else "done", reason, passed_s=soak.passed())
 
         run(work)
@@ -217,23 +203,22 @@ def test_a_server_stays_until_it_has_had_no_client_for_six_seconds(tmp_path: Pat
     assert world.log[-1][0] == 13.0
 
 
-def test_a_server_that_ends_is_started_anew_later_and_later(tmp_path: Path) -> None:
+def test_a_server_that_ends_is_started_anew_after_a_second(tmp_path: Path) -> None:
     serves = [Script(1, KILLED), Script(0), Script(0), Script(6, KILLED)]
     world = World(tmp_path, share_of([12]), [Told(Script(12))], serves)
     lines = world.run()
-    # 0.2, 0.4, 0.8 s after an end; it lived for longer than 5 s, and 0.2 s counts again
-    assert world.times("serve") == [0.0, 1.2, 1.6, 2.4, 8.6]
+    assert world.times("serve") == [0.0, 2.0, 3.0, 4.0, 11.0]
     assert episodes(lines).count("serve_restarted") == 2
     said = [one["message"] for one in lines if one["kind"] == "episode"]
-    assert said[0] == "perch serve on alpha ended: by signal KILL"
-    assert said[1] == "the port is in use"
+    assert said[0] == "the port is in use; it was started again"
+    assert said[1] == "perch serve on alpha ended: by signal KILL; it was started again"
 
 
 def test_a_keeper_that_a_signal_ended_goes_on_with_its_file(tmp_path: Path) -> None:
     keepers = [Told(Script(1, KILLED), last=""), Told(Script(2))]
     world = World(tmp_path, share_of([3]), keepers)
     lines = world.run()
-    assert world.times("keeper") == [0.0, 1.2]
+    assert world.times("keeper") == [0.0, 2.0]
     assert episodes(lines) == ["client_restarted"]
     (event,) = (one for one in lines if one["kind"] == "episode")
     assert event["id"] == "t/alpha/beta/0/1"
@@ -242,19 +227,11 @@ def test_a_keeper_that_a_signal_ended_goes_on_with_its_file(tmp_path: Path) -> N
     assert (one["state"], one["exit"], "message" in one) == ("done", 0, False)
 
 
-@pytest.mark.parametrize(
-    ("script", "last", "state"),
-    [
-        (Script(5, Ended(5, None), stderr=b"corrupt"), '{"kind":"interval"}\n', "done"),
-        (Script(5, KILLED), '{"kind":"latency","soak":{"stopped":false}}\n', "done"),
-    ],
-)
-def test_what_has_ended_by_itself_is_not_started_anew(
-    tmp_path: Path, script: Script, last: str, state: str
-) -> None:
-    lines = World(tmp_path, share_of([60]), [Told(script, last=last)]).run()
+def test_what_has_ended_by_itself_is_not_started_anew(tmp_path: Path) -> None:
+    script = Script(5, Ended(5, None), stderr=b"corrupt")
+    lines = World(tmp_path, share_of([60]), [Told(script, last='{"kind":"interval"}\n')]).run()
     (one,) = outcomes(lines)
-    assert (one["state"], one.get("message", "")) == (state, script.stderr.decode())
+    assert (one["state"], one["exit"], one["message"]) == ("done", 5, "corrupt")
     assert episodes(lines) == []
 
 
@@ -263,7 +240,7 @@ def test_without_an_answer_a_flow_ends_after_the_start_window(tmp_path: Path) ->
     silent = Told(NO_ANSWER, first="", last="")
     world = World(tmp_path, share_of([60], clients=2), [silent, Told(Script(60)), *[silent] * 9])
     lines = world.run()
-    assert world.times("keeper t/alpha/beta/0")[:5] == [0.0, 1.2, 2.6, 4.4, 7.0]
+    assert world.times("keeper t/alpha/beta/0") == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     dead, well = sorted(outcomes(lines), key=lambda one: str(one["id"]))
     assert dead["state"] == "peer_dead"
     assert dead["message"] == "no connection within 10 s: cannot connect"
@@ -291,12 +268,18 @@ def test_after_a_boot_a_device_that_is_not_there_yet_is_waited_for(tmp_path: Pat
     share = share_of([60])
     (tmp_path / "flows.jsonl").write_text(begun_lines())
     missing = Told(Script(1, Ended(3, None), stderr=b"no such device"), first="", last="")
-    world = World(tmp_path, share, [missing, missing, Told(Script(50))], boot="new")
+    world = World(tmp_path, share, [missing, missing, Told(Script(50))])
+    world.clock = OtherBoot()
     lines = world.run(passed=4)
-    assert episodes(lines) == ["client_restarted", "client_restarted"]
+    assert (episodes(lines), len(world.keepers)) == ([], 3)
     (one,) = outcomes(lines)
     assert one["state"] == "done" and "samples" not in one  # counters began anew with the boot
     assert one["started"] == "1970-01-02T00:16:00.000Z" and "started_monotonic_ns" not in one
+
+
+class OtherBoot(FakeClock):
+    def boot(self) -> str:
+        return "other"
 
 
 def begun_lines() -> str:
@@ -309,27 +292,13 @@ def begun_lines() -> str:
     return "".join(f"{json.dumps(one)}\n" for one in ({"kind": "head"}, start, begin))
 
 
-@pytest.mark.parametrize(
-    ("kept", "passed", "state", "message"),
-    [
-        ('{"kind":"latency","soak":{"stopped":false},"error":{"code":5}}\n', 4, "done",
-         "its agent ended before it kept the exit code; this is the record's"),
-        ("", 200, "not_run", "no agent ran on alpha in its turn"),
-    ],
-)  # fmt: skip
-def test_what_is_over_when_the_agent_comes_back_is_not_started(
-    tmp_path: Path, kept: str, passed: float, state: str, message: str
+def test_of_turns_that_are_over_when_the_agent_comes_back_nothing_is_started(
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "flows.jsonl").write_text(begun_lines())
-    file = tmp_path / "flows/t/alpha/beta/0/1/client.soak"
-    file.parent.mkdir(parents=True)
-    file.write_text(kept)
-    world = World(tmp_path, share_of([60]), boot="boot")
-    (one,) = outcomes(world.run(passed=passed))
-    assert (one["state"], one.get("exit"), one["message"]) == (
-        state, 5 if kept else None, message,
-    )  # fmt: skip
-    assert world.keepers == []
+    world = World(tmp_path, share_of([60, 60]), [Told(Script(30))])
+    (one,) = outcomes(world.run(passed=90))
+    assert (one["id"], len(world.keepers)) == ("t/alpha/beta/0/2", 1)
 
 
 def test_a_stop_ends_keepers_first_and_every_flow_has_its_outcome(tmp_path: Path) -> None:
@@ -344,8 +313,7 @@ def test_a_stop_ends_keepers_first_and_every_flow_has_its_outcome(tmp_path: Path
     clean, killed = sorted(outcomes(lines), key=lambda one: str(one["id"]))
     assert (clean["state"], clean["signal"]) == ("done", "TERM")
     assert clean["message"] == "stopped by the controller"
-    words = "stopped by the controller; it ended without the record of its whole"
-    assert (killed["signal"], killed["message"]) == ("KILL", words)
+    assert (killed["signal"], killed["message"]) == ("KILL", "stopped by the controller")
     assert [one["message"] for one in outcomes(lines, "server")] == ["stopped by the controller"]
     # those of the second turn did not run, for the reason of the last line
     assert lines[-1]["flows_done"] == 3
@@ -375,8 +343,11 @@ def test_half_a_line_of_a_crash_says_nothing(tmp_path: Path) -> None:
 class OtherClock(Clock):
     """A boot of 30 s, and a wall of one's own."""
 
-    def __init__(self, wall_s: float) -> None:
-        self._wall_s = wall_s
+    def __init__(self, wall_s: float, boot: str = "new") -> None:
+        self._wall_s, self._boot = wall_s, boot
+
+    def boot(self) -> str:
+        return self._boot
 
     def wall_ns(self) -> int:
         return round(self._wall_s * 1000) * 10**6
@@ -402,9 +373,8 @@ def test_a_wall_clock_that_jumps_only_dates_results(tmp_path: Path) -> None:
 def test_turns_begin_at_the_agreed_moment_unless_it_is_of_another_clock(
     tmp_path: Path, ahead_s: int, begun_s: int, passed_s: float
 ) -> None:
-    session = session_of(tmp_path, 1_000_000_000 + ahead_s)._replace(start_window=60)
-    at = tuple(since(Past(tmp_path), session, "new", OtherClock(1e9)))
-    assert at == ("new", 30.0, passed_s, (1_000_000_000 + begun_s) * 10**9)
+    at = since(Past(tmp_path), OtherClock(1e9), 1_000_000_000 + ahead_s, 60)
+    assert at == (30.0 - passed_s, (1_000_000_000 + begun_s) * 10**9)
 
 
 def test_across_a_boot_the_clock_goes_on_from_the_last_sample(tmp_path: Path) -> None:
@@ -415,14 +385,13 @@ def test_across_a_boot_the_clock_goes_on_from_the_last_sample(tmp_path: Path) ->
     sample = {"kind": "sample", "number": 9, "boot_id": "old", "time_s": "1000004200.250"}
     sample["uptime_s"] = 5600.0
     (tmp_path / "samples.jsonl").write_text(f'{json.dumps(sample)}\n{{"kind":"sample","boo')
-    session = session_of(tmp_path)
-    at = tuple(since(Past(tmp_path), session, "new", OtherClock(1000004220.25)))
-    assert at == ("new", 30.0, pytest.approx(620.0), 1_000_000_000 * 10**9)
+    at = since(Past(tmp_path), clock := OtherClock(1000004220.25))
+    assert at.passed(clock) == pytest.approx(620.0)
+    assert at.begun_ns == 1_000_000_000 * 10**9
     # without a sample of that boot only the wall says it; within a boot its own clock
     (tmp_path / "samples.jsonl").unlink()
-    assert since(Past(tmp_path), session, "new", OtherClock(1000000700.0)).passed_s == 700
-    same = since(Past(tmp_path), session, "old", OtherClock(0.0))
-    assert same.passed_s == 30 - 5000
+    assert since(Past(tmp_path), clock := OtherClock(1000000700.0)).passed(clock) == 700
+    assert since(Past(tmp_path), OtherClock(0.0, "old")).uptime_s == 5000
 
 
 # ---- a full disk ---------------------------------------------------------------------------------

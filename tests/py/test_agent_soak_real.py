@@ -18,15 +18,16 @@ from typing import Any
 
 import pytest
 
-from perch.agent import soak_control, soak_host, soak_session
+from perch.agent import soak_control, soak_host
+from perch.agent.agent import Settings
 from perch.agent.clock import Clock, boot_id
 from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
-from perch.agent.soak_host import load
 from perch.agent.soak_raw import Since, SoakRaw
-from tests.py.agent_hosts import BUILT, ENGINE, until
+from perch.agent.soak_session import SoakAgent
+from tests.py.agent_hosts import BUILT, until
 from tests.py.agent_soaks import BW, LAT, Soaks
-from tests.py.test_agent_soak import full, session_of, share_of
+from tests.py.test_agent_soak import full, share_of
 
 pytestmark = BUILT
 
@@ -125,9 +126,7 @@ def test_what_is_killed_is_started_anew(soaks: Callable[..., Soaks]) -> None:
     asyncio.run(until(lambda: reason in both.file(LAT).read_text(), 60))
     both.soak("stop", "alpha")
     both.soak("stop", "beta")
-    assert [one["what"] for one in both.lines("beta", "episode")] == [
-        "serve_ended", "serve_restarted",
-    ]  # fmt: skip
+    assert [one["what"] for one in both.lines("beta", "episode")] == ["serve_restarted"]
     assert [one["what"] for one in both.lines("alpha", "episode")] == ["client_restarted"]
     load, probe = (json.loads(both.outcome("alpha", one)["stdout"])["soak"] for one in (BW, LAT))
     assert load["gaps"] >= 1 and not load["resumed"]
@@ -144,20 +143,20 @@ def test_a_killed_agent_leaves_nothing_and_another_goes_on(soaks: Callable[..., 
     asyncio.run(until(lambda: not any(word in one for one in both.left() for word in own)))
     said = both.told("alpha")
     assert said["state"] == "interrupted" and said["passed_s"] >= 0.5
-    assert f"soak-resume --state {both.folder}/alpha.state" in said["message"]
     assert said["message"].startswith("no process of it runs, and it is not over")
+    assert "playbooks/soak_stop.yml closes it" in said["message"]
     assert "was interrupted and is not over" in both.begin("alpha", "--out", "x", expect=3).stderr
     # what a stop leaves that died before it had stopped anything
     for host in both.names:
         (both.folder / host / "control/reason").write_text("stopped by the controller\n")
-    both.soak("resume", "alpha")
+    agent = both.resume("alpha")
+    asyncio.run(until(lambda: len(both.lines("alpha", "start")) == 2))
     assert not (both.folder / "alpha/control/reason").exists()
     assert both.told("alpha")["state"] == "running"
     both.wait("alpha", "beta")
     (end,) = both.lines("alpha", "end")
     assert end["state"] == "done" and "message" not in end and "stop_asked_s" not in end
-    assert len(both.lines("alpha", "start")) == 2
-    assert "resumed" in [one["what"] for one in both.lines("alpha", "episode")]
+    assert agent.wait(10) == 0
     one = both.outcome("alpha", BW)
     whole = json.loads(one["stdout"])["soak"]
     assert (one["state"], one["exit"]) == ("done", 0) and "samples" in one
@@ -180,21 +179,17 @@ def test_what_is_ended_from_outside_is_not_over_and_can_be_closed(
     assert both.told("alpha")["state"] == "running"
     os.kill(both.pid("alpha"), signal.SIGTERM)
     both.wait("alpha")
-    last = both.flows("alpha").lines[-1]
-    assert (last["kind"], last["what"]) == ("episode", "interrupted")
-    assert last["message"].startswith("interrupted: the agent was ended")
-    said = both.told("alpha")
-    assert (said["state"], said["message"]) == ("interrupted", last["message"])
+    assert both.flows("alpha").lines[-1]["kind"] == "begin"
+    assert both.told("alpha")["state"] == "interrupted"
     os.kill(both.pid("beta"), signal.SIGKILL)
     both.wait("beta")
     for host in both.names:
         assert both.soak("stop", host) == f"stopped {both.folder}/{host}\n"
         (end,) = both.lines(host, "end")
-        assert (end["state"], end["flows_done"]) == ("stopped", 4)
+        assert (end["state"], end["flows_done"]) == ("stopped", 0)
         assert end["message"] == "stopped by the controller, after it had been interrupted"
-        assert not (both.folder / f"{host}.state").exists()
-    one = both.outcome("alpha", BW)
-    assert (one["state"], one["message"]) == ("done", "stopped by the controller")
+        assert not list(both.folder.glob(f"{host}.state*"))
+    assert "interval" in both.kinds(BW)  # what was measured stays
 
 
 def test_a_soak_whose_files_are_gone_can_be_ended(soaks: Callable[..., Soaks]) -> None:
@@ -211,7 +206,7 @@ def test_a_soak_whose_files_are_gone_can_be_ended(soaks: Callable[..., Soaks]) -
         if not was_killed:
             assert both.told("alpha")["state"] == "running"
             said = both.begin("alpha", "--out", "other", expect=3).stderr
-            assert "the soak of run r runs on alpha already" in said
+            assert f"a soak on alpha runs already, in {both.folder}/alpha" in said
             assert not (both.folder / "other").exists()
         said = both.call("soak-status", "--out", "alpha").stdout
         assert "soak_stop.yml removes what is left" in said
@@ -222,12 +217,11 @@ def test_a_soak_whose_files_are_gone_can_be_ended(soaks: Callable[..., Soaks]) -
 
 def test_a_second_soak_is_refused_by_the_name_of_the_first(soaks: Callable[..., Soaks]) -> None:
     both = soaks()
-    names = ("run", "host", "out", "plan", "engine", "state")
-    (both.folder / "alpha.state").write_text(json.dumps(dict.fromkeys(names, "/old")))
+    (both.folder / "alpha.state").symlink_to("/old")
     said = both.begin("alpha").stderr
-    assert "of the soak of run /old nothing is left in /old; it is forgotten" in said
+    assert "of the soak in /old nothing is left; it is forgotten" in said
     said = both.begin("alpha", "--out", "other", expect=3).stderr
-    assert f"the soak of run r runs on alpha already, in {both.folder}/alpha" in said
+    assert f"a soak on alpha runs already, in {both.folder}/alpha: attach to it" in said
     assert not (both.folder / "other").exists()
     both.soak("stop", "alpha")
 
@@ -244,8 +238,8 @@ def test_what_a_controller_looks_for_is_told(soaks: Callable[..., Soaks]) -> Non
     (both.folder / "kept/two-alpha").mkdir()  # of a run
     both.begin("alpha")
     said = json.loads(both.call(*words).stdout)
-    share = (both.folder / "shares/alpha.json").read_bytes()
-    assert (said["kept"], said["plan"]) == (["one"], hashlib.sha256(share).hexdigest())
+    plan = (both.folder / "plan.json").read_bytes()
+    assert (said["kept"], said["plan_sha256"]) == (["one"], hashlib.sha256(plan).hexdigest())
     both.soak("stop", "alpha")
 
 
@@ -279,57 +273,80 @@ def test_what_cannot_be_started_is_refused_and_leaves_nothing(
     assert not (tmp_path / "alpha.state").exists() and both.left() == []
 
 
+def options_of(folder: Path) -> dict[str, Any]:
+    paths = {"plan": "share.json", "out": "alpha", "state": "state"}
+    return {key: str(folder / name) for key, name in paths.items()} | {"host": "alpha", "begin": 7}
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the place of systemd: a file with what it was asked; no unit is active."""
+    (tmp_path / "bin").mkdir()
+    script = f'echo "${{0##*/}} $*" >>{tmp_path}/asked; [ "$1" != is-active ]\n'
+    for name in ("systemctl", "sync"):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{script}")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(soak_host, "UNIT", tmp_path / soak_host.UNIT.name)
+    return tmp_path / "asked"
+
+
 def test_what_a_boot_must_find_is_on_disk_before_there_is_any_load(
-    soaks: Callable[..., Soaks], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, programs: Path
 ) -> None:
-    both = soaks()
-    synced: set[str] = set()
-    (both.folder / "token").write_text("a-secret\n")
-    monkeypatch.chdir(both.folder)
-    held = Path("/proc/self/fd")
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.add(str((held / str(fd)).readlink())))
-
-    def detached(work: Callable[..., int], log: Path) -> int:
-        names = ("shares/alpha.json", "alpha.state", "token", "alpha/control", "alpha")
-        assert {str(both.folder / name) for name in names} | {str(both.folder)} <= synced
-        log.write_text("Z perch-agent: not today\n")
-        return 3
-
-    monkeypatch.setattr(soak_control, "detached", detached)
-    options = {"plan": "shares/alpha.json", "host": "alpha", "out": "alpha", "state": "alpha.state"}
-    options |= {"engine": str(ENGINE), "token-file": "token", "supervisor": "session"}
-    with pytest.raises(AgentError, match="did not start on alpha: not today"):
-        soak_control.command("start", options)
-    assert load(both.folder / "alpha.state") is None
+    assert soak_host.start_unit(tmp_path / "state", options_of(tmp_path)) == 0
+    *_, enable, sync, start = programs.read_text().splitlines()
+    assert enable == "systemctl enable --quiet perch-soak.service"
+    assert {str(tmp_path), str(soak_host.UNIT)} == set(sync.split()[2:])
+    assert start == "systemctl start perch-soak.service"
+    assert soak_host.has_unit(tmp_path / "alpha") and not soak_host.has_unit(tmp_path / "beta")
+    soak_host.release(tmp_path / "state", tmp_path / "beta")
+    assert soak_host.UNIT.exists()  # of another soak
+    soak_host.release(tmp_path / "state", tmp_path / "alpha")
+    assert not soak_host.UNIT.exists()
 
 
 def test_an_end_that_cannot_be_written_leaves_a_soak_that_can_be_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = session_of(tmp_path)
-    session.claim()
-    share = share_of([60])
-    monkeypatch.setattr(soak_session, "share_of", lambda _: share)
-    raw = SoakRaw(share, tmp_path, Clock())
-    raw.started(Since("boot", 1.0, 0.0, 0), "session", {})
+    state, out = tmp_path / "state", tmp_path / "out"
+    (out / "control").mkdir(parents=True)
+    state.symlink_to(out)
+    raw = SoakRaw(share_of([60]), out, Clock())
+    raw.start(Since(0.0, 0), 60.0, "session")
     with monkeypatch.context() as patched:
-        disk = full(patched)
-        disk(True)
-        with pytest.raises(AgentError, match="could not be written in") as error:
-            soak_control.command("stop", {"state": session.state})
+        full(patched)(True)
+        with pytest.raises(AgentError, match=r"cannot write .*flows.jsonl") as error:
+            soak_control.command("stop", {"state": str(state)})
         assert error.value.code == Exit.INTERNAL
-        assert load(Path(session.state)) == session
-        disk(False)
-    assert soak_control.command("stop", {"state": session.state}) == 0
-    assert read_lines(tmp_path / "flows.jsonl").lines[-1]["state"] == "stopped"
-    assert load(Path(session.state)) is None
+        assert soak_host.held(state) == out
+    assert soak_control.command("stop", {"state": str(state)}) == 0
+    assert read_lines(out / "flows.jsonl").lines[-1]["state"] == "stopped"
+    assert soak_host.held(state) is None
 
 
-def test_systemd_takes_the_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soak_host, "agent", lambda *words: ["/bin/true", *words])
-    session = session_of(tmp_path)
-    text = soak_host.unit_text(session)
-    assert f'ExecStart="/bin/true" "soak-session" "--state" "{session.state}"\n' in text
+def test_an_agent_whose_end_cannot_be_written_leaves_its_soak_to_be_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, out = tmp_path / "state", tmp_path / "out"
+    (out / "control").mkdir(parents=True)
+    state.symlink_to(out)
+
+    async def no_room() -> Exit:
+        agent = SoakAgent(share_of([60]), Settings(out, "engine", "", 0, 9), state, 0, lambda: None)
+        full(monkeypatch)(True)
+        return await agent.run()  # which finds no engine
+
+    with pytest.raises(AgentError, match=r"could not be written in .*; free space there"):
+        asyncio.run(no_room())
+    assert soak_host.held(state) == out
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    options = options_of(tmp_path)
+    text = soak_host.unit_text(tmp_path / "state", options)
+    assert '"soak-session" "--plan" ' in text and f' "--state" "{options["state"]}" ' in text
+    assert text.count('"--begin" "7"\n') == 1
     unit = tmp_path / soak_host.UNIT.name
     for more, said in (("", ""), ("[Service]\nOOMPolicy=maybe\n", "OOM")):
         unit.write_text(text + more)

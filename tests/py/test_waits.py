@@ -24,7 +24,6 @@ from perch.history import bundle, packed, signature
 from perch.home import HOME
 from perch.views import draw, page, vega
 from perch.views.charts import Chart
-from tests.py.test_agent_soak import session_of
 
 #: It and its child stay until they are killed; the child holds its output open.
 STUCK = """#!/bin/sh
@@ -90,11 +89,11 @@ def test_a_soak_is_released_although_systemctl_gives_no_answer(
     stuck("systemctl")
     monkeypatch.setattr(soak_host, "SYSTEMCTL_S", SHORT_S)
     monkeypatch.setattr(soak_host, "UNIT", tmp_path / "perch-soak.service")
-    soak_host.UNIT.touch()
-    session = session_of(tmp_path)._replace(supervisor="systemd")
-    session.claim()
-    session.release()
-    assert not soak_host.UNIT.exists() and not Path(session.state).exists()
+    state, out = tmp_path / "state", tmp_path / "out"
+    soak_host.UNIT.write_text(f'ExecStart="--out" "{out}"')
+    state.symlink_to(out)
+    soak_host.release(state, out)
+    assert not soak_host.UNIT.exists() and soak_host.held(state) is None
     assert "disable --quiet perch-soak.service` did not end within 0.3 s" in capfd.readouterr().err
 
 

@@ -87,7 +87,9 @@ reboot_beta() {
   for pid in $(ip netns pids "$NET-beta"); do kill -KILL "$pid" 2>/dev/null || :; done
   sleep 8
   cat /proc/sys/kernel/random/uuid >"$DIR/boot_id"
+  options beta
+  # as systemd would
   inside beta unshare --mount bash -c 'mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"' bash "$DIR/boot_id" \
-    env "PERCH_TEST_MARK=$MARK" "$AGENT" soak-resume --state "$DIR/beta.state" >/dev/null
+    env "PERCH_TEST_MARK=$MARK" setsid "$AGENT" soak-session --state "$DIR/beta.state" "${OPTIONS[@]}" >/dev/null 2>&1 &
   taken_away
 }

@@ -56,9 +56,14 @@ agent() {
   inside "$1" env "PERCH_TEST_MARK=$MARK" "${variables[@]}" "$AGENT" "soak-$2" --state "$DIR/$1.state" "${@:3}"
 }
 
+# options HOST: of its soak, in OPTIONS
+options() {
+  OPTIONS=(--plan "$DIR/shares/$1.json" --host "$1" --out "$RUN_DIR/raw/$1" --engine "$PERCH" --token-file "$DIR/token" --start-window 20)
+}
+
 start_host() {
-  agent "$1" start --plan "$DIR/shares/$1.json" --host "$1" --out "$RUN_DIR/raw/$1" --engine "$PERCH" --token-file "$DIR/token" \
-    --start-window 20 --supervisor session >/dev/null
+  options "$1"
+  agent "$1" start "${OPTIONS[@]}" --supervisor session >/dev/null
 }
 
 # planted ID MODE HOST KINDS TITLE: a fault is there from now on. MODE: found: one of these kinds is to be found; none: nothing at all
