@@ -242,6 +242,8 @@ static void test_each_queue_pair_has_a_depth_of_its_own(void **state) {
 				assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &w), 0);
 			assert_int_equal(pair.backend->post(pair.ends[ROLE_CLIENT].session, &w), -EAGAIN);
 			assert_int_equal(take(ROLE_CLIENT, c, ELEMENTSOF(c)), 15);
+			for (uint32_t i = 0; i < 15; i++)
+				assert_int_equal(c[i].channel, job_channel(&job, c[i].slot));
 		}
 		close_pair();
 	}

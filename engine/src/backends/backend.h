@@ -55,13 +55,13 @@ enum completion_kind {
 struct completion {
 	enum completion_kind kind;
 	uint32_t slot;
-	/* of a receive: messages keep their order within a channel only (job_channel()); rate: of all */
+	/* with several queue pairs: messages keep their order within a channel only (job_channel()) */
 	uint32_t channel;
 	uint32_t more;          /* rate: it stands for so many messages of its channel beside the one */
 };
 
 /*
- * Where a job has several queue pairs, they take turns, each with a run of messages: whole lists of --batch,
+ * Where a job has several queue pairs, slots are dealt out to them in turn, a run to each: whole lists of --batch,
  * and as many of them as --cq-moderation lets complete at once. Queue pair by queue pair costs less than message
  * by message (perftest does so, too). At most --outstanding (job_validate()).
  */

@@ -4,9 +4,25 @@
  *
  * send, write-imm: the time ends when the receiver has said that it has everything (RECEIVED); write, read, atomics:
  * with the last local completion. --bidirectional: both ends do both at once, and the client's time covers both ways.
+ *
+ * Several queue pairs: each is kept full by itself, as perftest's run_iter_bw() does it, so that a slow one holds up
+ * no other. A number of messages, a pace and --verify deal the messages out in turn: then it is known beforehand which
+ * one goes where. The receiver need not know: what has come makes room on its own queue pair.
  */
+#include "base/message.h"
 #include "pace.h"
 #include "run.h"
+
+/* The loop is compiled twice: with one queue pair it asks for nothing that only several have. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* A queue pair that is kept full by itself. */
+struct flow {
+	uint64_t left;          /* messages to post; UINT64_MAX: until the time is over */
+	uint32_t slot;          /* of the next one */
+	uint32_t run_left, list_left;   /* messages of its run, and of its list, from that one on */
+	uint32_t under_way;
+};
 
 struct stream {
 	uint64_t limit;         /* messages to post */
@@ -22,6 +38,8 @@ struct stream {
 	uint32_t under_way;     /* so many at most */
 	uint32_t room;          /* a list waits for room for so many */
 	struct pace pace;
+	struct flow *flows;     /* of the queue pairs; NULL: they take turns, or there is one */
+	uint32_t run;           /* messages of a queue pair until the next one's slots begin */
 };
 
 /* The message under way in a slot: the last one posted there. Completions of different slots may come in any order. */
@@ -41,7 +59,8 @@ static inline uint64_t sleep_ns(const struct run *r, const struct stream *s) {
 	return unlikely(s->early) ? pace_sleep_ns(&s->pace, r, clock_ticks(&r->clock)) : 0;
 }
 
-static inline int take_completions(struct run *r, struct stream *s) {
+/* `each`: queue pairs are kept full by themselves. */
+static ALWAYS_INLINE int take_completions(struct run *r, struct stream *s, const bool each) {
 	struct completion c[RUN_COMPLETIONS];
 	int e = 0, n;
 
@@ -57,6 +76,8 @@ static inline int take_completions(struct run *r, struct stream *s) {
 				return e;
 			r->busy[c[i].slot] = false;
 			s->completed++;
+			if (each)
+				s->flows[c[i].channel].under_way--;
 			continue;
 		}
 		if (r->job->verify) {
@@ -155,6 +176,67 @@ static inline int post_some(struct run *r, struct stream *s) {
 	return 0;
 }
 
+/* Slots of a queue pair are runs, between which lie those of the others. */
+static inline void go_on(const struct run *r, const struct stream *s, struct flow *f) {
+	f->slot++;
+	f->left--;
+	if (--f->list_left == 0)
+		f->list_left = s->list;
+	if (--f->run_left > 0)
+		return;
+	f->run_left = s->run;
+	f->slot += (uint32_t) s->turn - s->run;
+	if (f->slot >= r->arena.slots)
+		f->slot -= r->arena.slots;
+}
+
+/* Whether there is room for the next message, or at the beginning of a list for all of it. */
+static inline bool has_room(const struct run *r, const struct stream *s, const struct flow *f) {
+	const uint64_t n = f->list_left == s->list ? MIN((uint64_t) s->room, f->left) : 1;
+
+	return f->left > 0 && f->under_way + n <= r->job->outstanding && !r->busy[f->slot];
+}
+
+/* Posts what there is room for on one queue pair. 1: there may be more; 0: it is full; negative: said. */
+static inline int post_flow(struct run *r, struct stream *s, struct flow *f, struct work *w) {
+	const uint32_t most = r->job->outstanding; /* bounded, as post_some() */
+
+	for (uint32_t n = 0; n < most; n++) {
+		int e;
+
+		if (!has_room(r, s, f))
+			return 0;
+		w->slot = f->slot;
+		w->flush = f->left == 1;
+		w->more = f->list_left > 1 && f->left > 1 && n + 1 < most && f->under_way + 2 <= most &&
+			  !r->busy[f->slot + 1];
+		e = r->backend->post(r->session, w);
+		if (unlikely(e < 0))
+			return e == -EAGAIN ? 0 : e;
+		r->busy[w->slot] = e == 0;
+		f->under_way += e == 0;
+		r->events += e == 1; /* progress that no poll will report */
+		s->completed += e == 1;
+		s->posted++;
+		go_on(r, s, f);
+	}
+	return 1;
+}
+
+static inline int post_flows(struct run *r, struct stream *s) {
+	struct work w = { .op = r->job->op, .size = r->phase.size, .operand = atomic_bits(r->job->atomic_type, 1) };
+
+	s->full = true;
+	for (uint32_t i = 0; i < r->job->queue_pairs; i++) {
+		int e = post_flow(r, s, s->flows + i, &w);
+
+		if (unlikely(e < 0))
+			return e;
+		s->full &= e == 0;
+	}
+	return 0;
+}
+
 static int say_finished(struct run *r, struct stream *s) {
 	int e = 0;
 
@@ -170,14 +252,18 @@ static int say_finished(struct run *r, struct stream *s) {
  * The time is over. With --cq-moderation one turn of all queue pairs follows, for the completions of what went before.
  */
 static void end_soon(const struct run *r, struct stream *s) {
+	const bool owed = r->job->cq_moderation > 1;
+
 	if (s->over)
 		return;
 	s->over = true;
-	s->limit = s->posted + (r->job->cq_moderation > 1 ? s->turn : 0);
+	s->limit = s->posted + (owed ? s->turn : 0);
+	for (uint32_t i = 0; s->flows && i < r->job->queue_pairs; i++)
+		s->flows[i].left = owed ? s->run : 0;
 }
 
 /* Sends until the limit or the end of the time, and until all of it is complete. */
-static int send_loop(struct run *r, struct stream *s) {
+static ALWAYS_INLINE int send_loop(struct run *r, struct stream *s, const bool each) {
 	const bool deferred = verify_is_deferred(r);
 	uint64_t now;
 	int e, n;
@@ -188,10 +274,10 @@ static int send_loop(struct run *r, struct stream *s) {
 			if (e < 0)
 				return e;
 		}
-		e = s->stopped ? 0 : post_some(r, s);
+		e = s->stopped ? 0 : each ? post_flows(r, s) : post_some(r, s);
 		if (unlikely(e < 0))
 			return e;
-		n = take_completions(r, s);
+		n = take_completions(r, s, each);
 		if (unlikely(n < 0))
 			return n;
 		now = clock_ticks(&r->clock);
@@ -219,7 +305,7 @@ static int receive_rest(struct run *r, struct stream *s) {
 	int n;
 
 	while (!r->peer_finished || r->outcome.received < r->peer_count) {
-		n = take_completions(r, s);
+		n = take_completions(r, s, false);
 		if (n < 0)
 			return n;
 		if (!r->session->lossy || !r->peer_finished)
@@ -235,13 +321,41 @@ static int receive_rest(struct run *r, struct stream *s) {
 	return run_say(r, FRAME_RECEIVED, r->outcome.received);
 }
 
+/* 0, also where they take turns; negative: said. */
+static int open_flows(const struct run *r, struct stream *s) {
+	const uint32_t n = r->job->queue_pairs;
+
+	if (n == 1 || r->phase.count || r->job->verify || s->pace.paced)
+		return 0;
+	s->flows = calloc(n, sizeof(*s->flows));
+	if (!s->flows)
+		return failure(-ENOMEM, EXIT_HOST, "no memory for %u queue pairs", n);
+	/* Of its own depth a queue pair can hold back all but one of its moderation. */
+	s->room = r->job->outstanding >= r->job->cq_moderation - 1 + s->list ? s->list : 1;
+	for (uint32_t i = 0; i < n; i++)
+		s->flows[i] = (struct flow) { .left = UINT64_MAX, .slot = i * s->run, .run_left = s->run,
+					      .list_left = s->list };
+	return 0;
+}
+
+static int send_all(struct run *r, struct stream *s) {
+	int e = open_flows(r, s);
+
+	if (e == 0)
+		e = s->flows ? send_loop(r, s, true) : send_loop(r, s, false);
+	free(s->flows);
+	s->flows = NULL;
+	return e;
+}
+
 static int bandwidth(struct run *r, struct stream *s) {
 	const bool solo = r->backend->facts->flags & BACKEND_SOLO;
 	int e;
 
 	s->limit = r->phase.count ? r->phase.count : UINT64_MAX;
 	s->list = r->job->batch;
-	s->turn = (uint64_t) r->job->queue_pairs * job_run(r->job);
+	s->run = job_run(r->job);
+	s->turn = (uint64_t) r->job->queue_pairs * s->run;
 	s->under_way = job_under_way(r->job);
 	/* Completions may be owed by others: each queue pair can hold back all but one of its moderation. */
 	s->room = s->under_way >= (uint64_t) r->job->queue_pairs * (r->job->cq_moderation - 1) + s->list
@@ -250,7 +364,7 @@ static int bandwidth(struct run *r, struct stream *s) {
 	if (r->pace_mark)
 		pace_resume(&s->pace, r->pace_mark);
 	if (s->sends) {
-		e = send_loop(r, s);
+		e = send_all(r, s);
 		if (e < 0)
 			return e;
 	}

@@ -284,7 +284,8 @@ static inline int hand_out(struct verbs_session *v, struct completion *ret, unsi
 			uint32_t slot = q->ring[q->tail & v->ring_mask];
 
 			if (slot != VERBS_NO_SLOT)
-				ret[n++] = (struct completion) { .kind = COMPLETION_LOCAL, .slot = slot };
+				ret[n++] = (struct completion) { .kind = COMPLETION_LOCAL, .slot = slot,
+								 .channel = q->number };
 		}
 		if (q->tail != end)
 			return (int) n; /* the rest of it comes with the next call */
