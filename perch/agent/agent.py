@@ -89,8 +89,12 @@ class Agent(Life):
     def __init__(self, share: Share, settings: Settings, ready: Callable[[], None]) -> None:
         super().__init__(share, settings, ready)
         self._reserve = Reserve(settings.control / "reserve")
-        self._raw = Raw(settings.out, share, self._clock)
-        self._progress = Lines(settings.control / "progress.jsonl")
+        try:
+            self._progress = Lines(settings.control / "progress.jsonl")
+            self._raw = Raw(settings.out, share, self._clock)
+        except AgentError:
+            self._reserve.release()
+            raise
         self._walk: Walk | None = None
 
     async def run(self) -> Exit:

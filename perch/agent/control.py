@@ -7,15 +7,19 @@ import contextlib
 import getpass
 import os
 import resource
-import sys
+import select
 from collections.abc import Callable
 from pathlib import Path
 
+from perch.agent import errors
 from perch.agent.agent import Agent, Life, Settings
-from perch.agent.asking import last_lines, mark
+from perch.agent.asking import mark
 from perch.agent.errors import AgentError, Exit, say
 from perch.agent.files import write_whole
 from perch.agent.share import Share
+
+#: What a detached process writes once it is ready; else it ends with a line for people.
+READY = "\n"
 
 
 def prepare(out: Path) -> None:
@@ -45,7 +49,7 @@ def prepare(out: Path) -> None:
 
 def run(share: Share, settings: Settings, ready: Callable[[], None] = lambda: None) -> Exit:
     control = settings.control
-    for name in ("lease", "reason"):
+    for name in ("lease", "reason", "progress.jsonl"):
         (control / name).unlink(missing_ok=True)
     write_whole(control / "lease", b"")
     write_whole(control / "pid", f"{mark()}\n".encode())
@@ -69,8 +73,6 @@ def start(share: Share, settings: Settings) -> Exit:
     if code is None:
         print(f"{share.limit_s:g}")
         return Exit.WALKED
-    if code:
-        sys.stderr.write("\n".join(last_lines(log)[-3:]) + "\n")
     return Exit(code) if code in set(Exit) else Exit.INTERNAL
 
 
@@ -80,7 +82,7 @@ def detached(work: Callable[[Callable[[], None]], int], log: Path) -> int | None
     work: is given what it calls when it is ready.
 
     Returns:
-        None once it is; else its exit code.
+        None once it is; else its exit code. Then it has said what the work has said last.
     """
     read, write = os.pipe()
     pid = os.fork()
@@ -94,17 +96,23 @@ def detached(work: Callable[[Callable[[], None]], int], log: Path) -> int | None
         except AgentError as error:
             say(f"perch-agent: {error.message}")
             code = int(error.code)
+        except Exception as error:
+            say(f"perch-agent: the agent failed: {error!r}")
         finally:
+            with contextlib.suppress(OSError):
+                os.write(write, errors.said.encode(errors="replace")[: select.PIPE_BUF])
             os._exit(code)
     os.close(write)
-    if os.read(read, 1):
+    told = os.read(read, select.PIPE_BUF).decode(errors="replace")
+    if told == READY:
         return None
+    say(told or f"perch-agent: it ended without a reason; see {log}")
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def _told_ready(write: int) -> None:
     with contextlib.suppress(OSError):
-        os.write(write, b"r")
+        os.write(write, READY.encode())
     os.close(write)
 
 

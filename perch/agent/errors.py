@@ -27,8 +27,14 @@ class AgentError(Exception):
         self.message = message
 
 
+#: The last line of agent.log, which a full disk may have lost.
+said = ""
+
+
 def say(text: str) -> None:
     """A line of agent.log, which standard error is. A full disk may lose it, and no more."""
+    global said
+    said = text
     line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {text}\n"
     with contextlib.suppress(OSError):
         os.write(sys.stderr.fileno(), line.encode(errors="replace"))

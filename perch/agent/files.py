@@ -41,6 +41,8 @@ def write_whole(path: Path, content: bytes) -> None:
         new.write_bytes(content)
         new.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            new.unlink()
         raise unwritable(path, error) from None
 
 
@@ -111,6 +113,10 @@ class Lines:
         self.sync()
         os.close(self._fd)
 
+    def remove(self) -> None:
+        os.close(self._fd)
+        self.path.unlink()
+
 
 class PatientLines(Lines):
     """Lines that wait in memory while the disk takes none."""
@@ -148,6 +154,7 @@ class Reserve:
         try:
             path.write_bytes(bytes(size))
         except OSError as error:
+            self.release()  # else it would fill the disk itself, and the log has no room
             raise unwritable(path, error) from None
 
     def release(self) -> None:

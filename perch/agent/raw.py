@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from perch.agent.children import Ended, Process
 from perch.agent.clock import Clock, date
 from perch.agent.counters import Reading
+from perch.agent.errors import AgentError
 from perch.agent.files import Lines
 from perch.agent.share import Flow, Share
 
@@ -63,8 +64,13 @@ class Raw:
             "host": share.host,
         }
         started = moment(clock)
-        self._flows.write({**head, "flows": share.own, **times("started", started)})
-        self._samples.write(head)
+        try:
+            self._flows.write({**head, "flows": share.own, **times("started", started)})
+            self._samples.write(head)
+        except AgentError:  # nothing is measured: these are not an earlier run's results
+            self._flows.remove()
+            self._samples.remove()
+            raise
 
     def sample(self, reading: Reading) -> int:
         """Its number, from 1. Its layout goes first where it is not that of the sample before."""

@@ -238,20 +238,43 @@ def test_a_host_that_cannot_says_why(hosts: Callable[..., Hosts]) -> None:
     assert "there is no engine at" in both.start("beta", "--engine", "./no-such-engine", expect=3)
 
 
-def test_a_disk_that_is_full_at_the_start_is_named(hosts: Callable[..., Hosts]) -> None:
-    """A limit on the size of files fails a write as a full disk does."""
+#: A small file system for alpha's results; when it is larger, the same command works.
+FULL_AT_START = """
+mkdir alpha
+mount -t tmpfs -o size=$SIZE tmpfs alpha
+"$@" 2>said
+echo $? >code
+find alpha -type f -size +0 >left
+mount -o remount,size=1m alpha
+"$@" && kill $(cut -d ' ' -f 1 alpha/control/pid)
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "file"),
+    [
+        ("4k", "control/reserve"),
+        ("8k", "control/reserve"),
+        ("64k", "control/reserve"),
+        ("68k", "flows.jsonl"),
+        ("72k", "samples.jsonl"),
+    ],
+)
+def test_a_disk_that_is_full_at_the_start_is_named(
+    hosts: Callable[..., Hosts], within: list[str], size: str, file: str
+) -> None:
+    """The agent says so, even where its log has no room, and leaves room and no results."""
     both = hosts(QUICK)
-    words = ["--plan", "shares/alpha.json", "--host", "alpha", "--out", "alpha"]
-    limited = ["prlimit", "--fsize=100", sys.executable, "-I", str(both.agent), "run"]
-    done = subprocess.run(
-        [*limited, *words, "--engine", str(ENGINE)],
-        capture_output=True,
-        text=True,
-        cwd=both.folder,
-        timeout=30,
+    both.call(
+        *("start", "--plan", "shares/alpha.json", "--host", "alpha", "--out", "alpha"),
+        *("--engine", str(ENGINE)),
+        before=[*within, "env", f"SIZE={size}", "bash", "-c", FULL_AT_START, "-"],
     )
-    assert done.returncode == 6
-    assert "control/reserve: File too large; free space there" in done.stderr
+    assert (both.folder / "code").read_text() == "6\n"
+    said = (both.folder / "said").read_text()
+    assert f"alpha/{file}: No space left on device; free space there" in said
+    left = (both.folder / "left").read_text().split()
+    assert set(left) <= {"alpha/control/pid", "alpha/agent.log"}
 
 
 #: A small file system of its own for alpha's results, which its second flow fills.

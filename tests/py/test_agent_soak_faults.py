@@ -43,6 +43,27 @@ def test_a_disk_that_is_full_at_the_start_is_named(
     both.soak("stop", "alpha")
 
 
+#: Runs what follows it where alpha's results have little room.
+SMALL = """
+mkdir alpha
+mount -t tmpfs -o size=$SIZE tmpfs alpha
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("size", ["4k", "64k"])
+def test_a_disk_without_room_for_the_reserve_is_named(
+    soaks: Callable[..., Soaks], within: list[str], size: str
+) -> None:
+    """The reserve takes what room there is, and gives it back: the log says why."""
+    both = soaks()
+    before = [*within, "env", f"SIZE={size}", "bash", "-c", SMALL, "-"]
+    said = both.begin("alpha", before=before, expect=Exit.HOST).stderr
+    why = f"{both.folder}/alpha/control/reserve: No space left on device; free space there"
+    assert f"did not start on alpha: cannot write {why}" in said
+    assert both.left() == [] and not (both.folder / "alpha.state").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
