@@ -128,13 +128,13 @@ def test_pairs_that_share_one_rail_of_several_are_excluded_by_name() -> None:
     assert found == [("b", f"h2: {few}")]
 
 
-def test_five_hundred_hosts_in_two_orders_are_one_line() -> None:
-    (found,) = by_name("m1", *[THERE, SWAPPED] * 250)
-    assert found[0] == "b" and found[1].count("245 more hosts") == 2
+def test_a_hundred_hosts_in_two_orders_are_one_line() -> None:
+    (found,) = by_name("m1", *[THERE, SWAPPED] * 50)
+    assert found[0] == "b" and found[1].count("45 more hosts") == 2
     assert found[1].endswith(f": 'm1' has no {PLACES}; {REMEDY}")
-    (found,) = by_name("m*", *[["m0", "m1"], ["m0", "m1", "m2"]] * 250)
+    (found,) = by_name("m*", *[["m0", "m1"], ["m0", "m1", "m2"]] * 50)
     assert found[0] == "m2 in b" and found[1].startswith(
-        "h1, h3, h5, h7, h9 and 245 more hosts: h0"
+        "h1, h3, h5, h7, h9 and 45 more hosts: h0"
     )
 
 
