@@ -133,9 +133,7 @@ def test_a_hundred_hosts_in_two_orders_are_one_line() -> None:
     assert found[0] == "b" and found[1].count("45 more hosts") == 2
     assert found[1].endswith(f": 'm1' has no {PLACES}; {REMEDY}")
     (found,) = by_name("m*", *[["m0", "m1"], ["m0", "m1", "m2"]] * 50)
-    assert found[0] == "m2 in b" and found[1].startswith(
-        "h1, h3, h5, h7, h9 and 45 more hosts: h0"
-    )
+    assert found[0] == "m2 in b" and found[1].startswith("h1, h3, h5, h7, h9 and 45 more hosts: h0")
 
 
 # ---- switches and hosts --------------------------------------------------------------------------
