@@ -127,7 +127,8 @@ def _look(name: str, facts: HostFacts, agents: tuple[Agent, Agent]) -> str:
     damaged = [file for file in _damaged(name, facts, agents) if file]
     if damaged:
         return f"fetch {damaged[0]} from its host again, or measure again"
-    return f"look at raw/{name}/agent.log, or run the playbook again if the folder is missing"
+    log = f"raw/{name}/agent.log"
+    return f"look at {log}; where it is missing run playbooks/fetch.yml, or measure again"
 
 
 @check(

@@ -165,4 +165,10 @@ YAML
   wait "$playbook" || true
   no_leak 15
   assert_json "$(echo agents/*-alpha/out/flows.jsonl)" '.state == "stopped" and (.message | test("no word from the controller"))'
+  site -e agent_lease=3 -e agent_run_dir="$(echo "$PWD"/runs/2*)"
+  run timeout 120 "${SITE[@]/site.yml/fetch.yml}"
+  assert_success
+  assert_equal "$(echo agents/*-alpha)" "agents/*-alpha"
+  assert_json runs/2*/raw/alpha/flows.jsonl '.state == "stopped"'
+  assert_json runs/2*/verdict.json '.verdict == "INCONCLUSIVE"'
 }

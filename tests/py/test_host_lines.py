@@ -257,7 +257,7 @@ def test_a_remedy_names_the_hosts_and_files_of_a_cut_run(run_copy: Callable[[str
         "fetch raw/alpha/flows.jsonl from its host again, or measure again"
     )
     assert remedies["host/beta"] == (
-        "look at raw/beta/agent.log, or run the playbook again if the folder is missing"
+        "look at raw/beta/agent.log; where it is missing run playbooks/fetch.yml, or measure again"
     )
     flows = {str(one) for name, one in remedies.items() if name.startswith("flow/")}
     assert flows and not any("<" in one for one in flows)
