@@ -2,7 +2,7 @@
 /*
  * Purpose: a sender of message rates over libfabric sends no more than its target has lent receives for, and goes on
  * when it is told of more; what an end has beside its arena is counted, too. Both ends in this process, over loopback,
- * by the provider tcp;ofi_rxm.
+ * by the provider tcp;ofi_rxm. And a GPU's memory that is out of reach is explained.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -203,12 +203,45 @@ static void test_memory_to_compare_with_is_counted(void **state) {
 	room_limit(0);
 }
 
+/* A mode, or an operation, that has no --bounce is not told to use it. */
+static void test_a_bounce_is_advised_where_the_job_may_have_it(void **state) {
+	static const struct {
+		enum kind kind;
+		enum op op;
+		bool advised;
+	} cases[] = {
+		{ KIND_LATENCY, OP_SEND, true },
+		{ KIND_BANDWIDTH, OP_SEND, true },
+		{ KIND_LATENCY, OP_READ, false },
+		{ KIND_BANDWIDTH, OP_WRITE, false },
+		{ KIND_TRANSFER, OP_WRITE, false },
+		{ KIND_RATE, OP_SEND, false },
+	};
+
+	(void) state;
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		struct job gpu;
+
+		job_defaults(&gpu);
+		(void) copy_string(gpu.backend, sizeof(gpu.backend), "ofi");
+		(void) copy_string(gpu.tx_memory, sizeof(gpu.tx_memory), "cuda:0");
+		(void) copy_string(gpu.rx_memory, sizeof(gpu.rx_memory), "cuda:0");
+		gpu.kind = cases[i].kind;
+		gpu.op = cases[i].op;
+		failure_reset();
+		assert_int_equal(ofi_gpu_absent(&gpu, "shm"), -EOPNOTSUPP);
+		assert_non_null(strstr(failure_text(), "built without a GPU runtime"));
+		assert_int_equal(strstr(failure_text(), "--bounce") != NULL, cases[i].advised);
+	}
+}
+
 int main(void) {
 	static const struct CMUnitTest tests[] = {
 		/* first: what is left behind by sessions that fail stays counted */
 		cmocka_unit_test(test_memory_to_compare_with_is_counted),
 		cmocka_unit_test_setup_teardown(test_a_sender_waits_for_receives, open_pair, close_pair),
 		cmocka_unit_test_setup_teardown(test_a_target_that_lends_the_impossible, open_pair, close_pair),
+		cmocka_unit_test(test_a_bounce_is_advised_where_the_job_may_have_it),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -203,9 +203,18 @@ static void test_neither(void **state) {
 	assert_int_equal(failure_code(), EXIT_HOST);
 	assert_said("neither as a dmabuf (Operation not supported) nor by its address (Bad address)");
 	assert_said("nvidia-peermem");
-	assert_said("--bounce");
+	assert_said("; --bounce copies");
 	verbs_pair_close(&p);
 	assert_int_equal(fake.live, 0);
+	/* No process would make the copy. */
+	(void) reset(NULL);
+	fake_fail(FAKE_REG_DMABUF_MR, EOPNOTSUPP, 0);
+	fake_fail(FAKE_REG_MR, EFAULT, 0);
+	job.op = OP_WRITE;
+	assert_true(verbs_pair_open(&p, &job) < 0);
+	assert_said("nvidia-peermem");
+	assert_null(strstr(failure_text(), "--bounce"));
+	verbs_pair_close(&p);
 }
 
 /* The host can neither copy such payload into a work request, nor poll for its last byte. */

@@ -140,13 +140,21 @@ uint64_t job_huge(const struct job *job) {
  * A bounce copy is a part of the way, and so of the time. That holds only where an end that is awake makes it:
  * the memory that a one-sided operation works on belongs to an end that does not see it happen.
  */
-static int validate_bounce(const struct job *job) {
+static bool op_can_bounce(const struct job *job) {
 	bool tx = job_sends_from_gpu(job), rx = memory_is_gpu(job_rx_memory(job).type);
 
-	if (!tx && !rx)
+	return !op_is_atomic(job->op) && !(job->op == OP_READ && tx) && !(job->op == OP_WRITE && rx);
+}
+
+const char *job_bounce_advice(const struct job *job) {
+	return job_has_lanes(job) || !op_can_bounce(job) ? "" : "; --bounce copies through host memory instead";
+}
+
+static int validate_bounce(const struct job *job) {
+	if (!job_uses_gpu(job))
 		return failure(-EINVAL, EXIT_USAGE, "--bounce: the buffers are in host memory already; "
 			       "it belongs to --memory cuda, rocm or ze");
-	if (op_is_atomic(job->op) || (job->op == OP_READ && tx) || (job->op == OP_WRITE && rx))
+	if (!op_can_bounce(job))
 		return failure(-EINVAL, EXIT_USAGE, "--bounce with --op %s: no process runs at the end of the %s "
 			       "memory to time the copy; use --op send, or omit --bounce", op_name((int) job->op),
 			       job->op == OP_READ ? job->tx_memory : job->rx_memory);

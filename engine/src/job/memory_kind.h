@@ -68,6 +68,9 @@ struct memory_kind job_rx_memory(const struct job *job);
 bool job_sends_from_gpu(const struct job *job);
 bool job_uses_gpu(const struct job *job);
 
+/* Ends a message that a GPU's memory cannot be reached: "; --bounce ..." where the job may have it, else "". */
+const char *job_bounce_advice(const struct job *job);
+
 /* Bytes of the huge pages that any of the buffers lies in; 0: none. */
 uint64_t job_huge(const struct job *job);
 

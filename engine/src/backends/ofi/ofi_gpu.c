@@ -26,8 +26,8 @@ void ofi_gpu_hints(struct fi_info *hints) {
 int ofi_gpu_absent(const struct job *job, const char *provider) {
 	return failure(-EOPNOTSUPP, EXIT_HOST,
 		       "%s: provider %s does not reach the memory of GPUs on this host; it has no FI_HMEM, "
-		       "or libfabric was built without a GPU runtime; --bounce copies through host memory instead",
-		       job->backend, provider);
+		       "or libfabric was built without a GPU runtime%s", job->backend, provider,
+		       job_bounce_advice(job));
 }
 
 int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_t access, uint64_t key,
@@ -55,8 +55,8 @@ int ofi_gpu_register(struct ofi_session *o, const struct region *region, uint64_
 		return 0;
 	}
 	return failure(r, EXIT_HOST,
-		       "%s, provider %s, device %s: cannot register the memory of %s:%u (%s): %s; was this libfabric "
-		       "built %s, and does the device reach the GPU? --bounce copies through host memory instead",
+		       "%s, provider %s, device %s: cannot register the memory of %s:%u (%s): %s; "
+		       "this libfabric must be built %s, and the device reach the GPU%s",
 		       o->job->backend, o->session.provider, o->session.device, g->runtime->name, g->ordinal, g->name,
-		       fi_strerror(-r), interfaces[g->runtime->type].configure);
+		       fi_strerror(-r), interfaces[g->runtime->type].configure, job_bounce_advice(o->job));
 }

@@ -91,7 +91,7 @@ struct ibv_mr *verbs_gpu_register(struct verbs_session *v, const struct region *
 		(void) failure(-EOPNOTSUPP, EXIT_HOST,
 			       "verbs, device %s: cannot register the memory of %s:%u (%s), neither as a dmabuf (%s) "
 			       "nor by its address (%s); load nvidia-peermem, or the GPU's open kernel modules "
-			       "on Linux 5.12 or newer; --bounce copies through host memory instead", v->device.name,
-			       g->runtime->name, g->ordinal, g->name, dmabuf, strerror(errno));
+			       "on Linux 5.12 or newer%s", v->device.name, g->runtime->name, g->ordinal, g->name,
+			       dmabuf, strerror(errno), job_bounce_advice(v->job));
 	return mr;
 }
