@@ -89,6 +89,9 @@ static void test_what_is_refused(void **state) {
 	refused_line("mori_io_benchmark --host", "--host needs a value");
 	refused_line("mori_io_benchmark --host h --num-target-dev 2 --devices a --server-devices x,y,z",
 		     "--devices names 1 and --server-devices 3");
+	refused_line("mori_io_benchmark --host h --backend tcp --num-initiator-dev 2 --num-target-dev 4",
+		     "backend tcp has no devices to choose from");
+	refused_line("mori_io_benchmark --host h --backend tcp --devices a", "backend tcp has no devices");
 	refused_line("perch --personality mori lat", "or mori_io_benchmark");
 }
 

@@ -173,11 +173,15 @@ static int say_devices(const struct request *r, struct words *w, uint64_t *ret_p
 	const char *ours = r->devices, *theirs = r->server_devices;
 	char first[JOB_DEVICES_TEXT], others[JOB_DEVICES_TEXT];
 	const uint64_t pairs = MAX(r->initiators, r->targets);
+	const struct backend_facts *facts = backend_facts_of(r->backend);
 	struct found f = { .n = 0 };
 
 	*ret_pairs = pairs;
 	if (pairs == 1 && !ours && !theirs)
 		return 0;
+	if (facts && !(facts->flags & BACKEND_DEVICES))
+		return failure(-EINVAL, EXIT_USAGE, MORI ": backend %s has no devices to choose from; leave out "
+			       "--num-initiator-dev, --num-target-dev, --devices and --server-devices", r->backend);
 	if (!ours || !theirs) {
 		const struct backend *b = backend_find(r->backend);
 		int e = b ? b->probe(find, &f) : 0;
