@@ -113,6 +113,9 @@ class Agent(Life):
                 say(f"{self._share.host} is done: {self._raw.done} flows")
                 self._raw.end("done")
             else:
+                lost = self._raw.again()
+                if lost:
+                    reason = f"{reason}. The reserve has no room for the result of {lost}"
                 say(f"perch-agent: stopped: {reason}")
                 if self._walk is not None:
                     self._walk.stopped(str(reason))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,6 +53,7 @@ class Raw:
         self._flows = lines(folder / "flows.jsonl")
         self._samples = lines(folder / "samples.jsonl")
         self._layout: dict[str, Any] = {}
+        self._refused: list[dict[str, Any]] = []
         self.number = 0
         self.done = 0
         if not self._flows.is_empty:
@@ -111,8 +113,23 @@ class Raw:
             line["route_interface"] = route
         if result.process is not None:
             line.update(_outputs(result.process))
-        self._flows.write(line)
+        self._done(line)
+
+    def _done(self, line: dict[str, Any]) -> None:
+        try:
+            self._flows.write(line)
+        except AgentError:
+            self._refused.append(line)
+            raise
         self.done += 1
+
+    def again(self) -> str:
+        """Writes what a full disk has refused; the first flow whose line has no room even then."""
+        refused, self._refused = self._refused, []
+        for line in refused:
+            with contextlib.suppress(AgentError):
+                self._done(line)
+        return self._refused[0]["id"] if self._refused else ""
 
     def end(self, state: str, message: str = "", **more: Any) -> None:
         """The last line: without it the files are a part of what there was.

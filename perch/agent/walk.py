@@ -291,7 +291,12 @@ class Walk:
         flow = turn.flow
         await turn.group.over(turn)
         ended = moment(self._tools.clock)  # a slow host reads its counters for seconds
-        after = await turn.group.after(turn)
+        try:
+            after = await turn.group.after(turn)
+        except AgentError:  # a full disk: without a reading the line may still have room
+            turn.has_begun = False
+            self._tools.raw.flow(flow, result, turn.started, ended=ended)
+            raise
         turn.has_begun = False  # it has its line now
         seat = turn.group.seats.get(flow.id)
         if seat is not None and result.process is not None:

@@ -319,15 +319,17 @@ def test_the_last_lines_have_room_on_a_full_disk(tmp_path: Path, within: list[st
     assert len(read_lines(tmp_path / "kept/lines").lines) >= 50
 
 
+@pytest.mark.parametrize(("size", "kept"), [(30000, 2), (300000, 1)])
 def test_a_disk_that_fills_in_the_middle_ends_the_agent(
-    hosts: Callable[..., Hosts], within: list[str]
+    hosts: Callable[..., Hosts], within: list[str], size: int, kept: int
 ) -> None:
-    """What was measured before is kept, and the last line says why there is no more."""
+    """What was measured is kept, as far as the reserve has room, and the last line says why."""
     both = hosts(QUICK, QUICK, QUICK)
     for name in ("alpha", "beta"):
         file = both.folder / f"shares/{name}.json"
         document = json.loads(file.read_text())
-        noise = ["bash", "-c", "head -c 300000 /dev/zero | tr '\\0' x"]
+        fill = "head -c 999999 /dev/zero >alpha/fill; "
+        noise = ["bash", "-c", fill + f"head -c {size} /dev/zero | tr '\\0' x"]
         document["tests"]["t2"]["forms"]["1"]["client"] = noise
         file.write_text(json.dumps(document))
     both.start("beta")
@@ -341,10 +343,15 @@ def test_a_disk_that_fills_in_the_middle_ends_the_agent(
         timeout=60,
     )
     assert done.returncode == 6, done.stderr
-    (_, flow, last), torn = read_lines(both.folder / "kept/flows.jsonl")
-    assert not torn and (flow["id"], flow["exit"]) == ("t1/alpha/beta/0/1", 0)
-    assert (last["kind"], last["state"], last["flows_done"]) == ("end", "stopped", 1)
+    (_, *flows, last), torn = read_lines(both.folder / "kept/flows.jsonl")
+    assert not torn and [(one["id"], one["exit"], len(one["stdout"])) for one in flows[1:]] == [
+        ("t2/alpha/beta/0/1", 0, size)
+    ] * (kept - 1)
+    assert (flows[0]["id"], flows[0]["exit"]) == ("t1/alpha/beta/0/1", 0)
+    assert (last["kind"], last["state"], last["flows_done"]) == ("end", "stopped", kept)
     assert "flows.jsonl: No space left on device; free space there" in last["message"]
+    lost = "The reserve has no room for the result of t2/alpha/beta/0/1"
+    assert (lost in last["message"]) == (kept == 1)
     both.call("stop", "--out", "beta")
 
 

@@ -40,9 +40,9 @@ class Told(Raw):
         super().__init__(folder, share, clock)
         self._world = world
 
-    def flow(self, *words: Any) -> None:
+    def flow(self, *words: Any, **more: Any) -> None:
         self._world.say("line")
-        super().flow(*words)
+        super().flow(*words, **more)
 
 
 class Walked:
@@ -123,6 +123,21 @@ def test_what_a_reading_takes_is_no_part_of_the_flow(tmp_path: Path) -> None:
     world.reading_s = 3
     (line,) = Walked(tmp_path, world, share_of("alpha")).lines
     assert line["ended_monotonic_ns"] - line["started_monotonic_ns"] == 10**9
+
+
+class FullDisk(World):
+    """It takes no reading after a flow."""
+
+    async def after(self) -> int:
+        raise AgentError(Exit.INTERNAL, "no space left")
+
+
+def test_a_reading_that_the_disk_refuses_costs_no_result(tmp_path: Path) -> None:
+    world = FullDisk(MEETS, scripts=[Script(1, stdout=b"figures")])
+    walked = Walked(tmp_path, world, share_of("alpha", 2))
+    (line,) = walked.lines
+    assert (line["exit"], line["stdout"], "samples" in line) == (0, "figures", False)
+    assert walked.error is not None and walked.error.message == "no space left"
 
 
 def test_an_output_is_cut_and_the_cut_is_marked(tmp_path: Path) -> None:
