@@ -278,6 +278,18 @@ FAULTS = (
         ),
     ),
     fault(
+        "servers-mtu",
+        "rxe",
+        INCONCLUSIVE,
+        "flow/write-bandwidth/alpha/beta/0/1 coverage",
+        "perftest's server with another MTU than its client's",
+        output(
+            "write-bandwidth/alpha/beta/0/1",
+            substitute(r"(Mtu\s+: )[0-9]+", r"\g<1>256"),
+            role="server",
+        ),
+    ),
+    fault(
         "other-stream",
         "loopback",
         INCONCLUSIVE,
