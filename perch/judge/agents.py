@@ -72,6 +72,8 @@ def _not_head(line: bytes) -> str:
             _head.decode(line)
     except UNREADABLE as error:
         return f"it cannot be read: {explained(error)}"
+    if not schema:
+        return f"it is not the head of {SCHEMA}"
     return f"its schema is '{schema}', not {SCHEMA}"
 
 

@@ -127,6 +127,7 @@ def test_an_answer_needs_what_it_is_compared_with(root: Path, path: str, why: st
             '{"kind":"head","schema":"perch.raw/2"}\n',
             ", line 1: it cannot be read: 'run' is missing",
         ),
+        ('{"kind":"flow","id":"a"}\n', ", line 1: it is not the head of perch.raw/2"),
         ("", ", line 1: it cannot be read: input data was truncated"),
     ],
 )

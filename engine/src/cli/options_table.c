@@ -84,7 +84,7 @@ static const struct option_entry others[] = {
 	  .fallback = "none: loopback only", .type = OPTION_STRING, FIELD(token_file), .value = VALUE_FILE,
 	  .accepts = "the path of a file" },
 	{ .name = "timeout", .metavar = "TIME", .section = SECTION_CONNECTION, .commands = CONNECT | FOR(SERVE),
-	  .help = "Longest time without progress; of serve also for clients that ask for more.",
+	  .help = "Longest time without progress; serve holds jobs to its own, and lets meetings keep theirs.",
 	  .fallback = "30s", .type = OPTION_DURATION, FIELD(timeout_ns),
 	  .min = NSEC_PER_MSEC, .unit = NSEC_PER_SEC, .max = UINT64_C(24) * 3600 * NSEC_PER_SEC,
 	  .accepts = "a time from 1ms to 24h, such as 500ms, 30s or 5m (a bare number is seconds)" },
