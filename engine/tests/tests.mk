@@ -79,6 +79,7 @@ $(BUILD)/doubles/libmlx5.so.1: tests/doubles/fake_mlx5.c
 
 $(BUILD)/tests/test_verbs_gpu: private LDFLAGS += -Wl,--export-dynamic-symbol=ibv_reg_dmabuf_mr
 $(BUILD)/tests/test_verbs_gpu: $(BUILD)/doubles/libmlx5.so.1
+$(BUILD)/tests/test_verbs_rate: private LDFLAGS += -Wl,--wrap=job_rate_places
 
 # It plays hosts with other pages.
 $(BUILD)/tests/test_memory: private LDFLAGS += -Wl,--wrap=sysconf

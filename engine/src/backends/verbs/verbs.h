@@ -105,6 +105,9 @@ struct verbs_session {
 	bool counts;                            /* a rate: completions are counted, not looked at one by one */
 	bool credits;                           /* of sends, at their initiator, */
 	bool credited;                          /* which has been told of more receives since this was cleared */
+	/* rates of sends, at their target: where receives lie, and the bytes of each */
+	struct places receive_places;
+	uint32_t receive_bytes;
 	/* what each arrival must have; 0: a write, whose length the initiator knows */
 	uint32_t received_bytes;
 	struct ibv_send_wr *bad;                /* ibv_post_send(3)'s; on the stack it would cost each post a guard */

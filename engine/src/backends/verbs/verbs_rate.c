@@ -34,20 +34,17 @@ uint32_t verbs_rate_receives(const struct verbs_session *v) {
 
 /* Each list of receives is as long as this one. */
 static int lend_list(struct verbs_session *v, struct verbs_queue *q, uint32_t n) {
-	const uint64_t bytes = job_largest_size(v->job);
 	struct ibv_recv_wr wr[LEND_MAX], *bad;
 	struct ibv_sge sge[LEND_MAX];
-	struct places places;
 	int e;
 
-	job_rate_places(v->job, &places);
 	for (uint32_t i = 0; i < n; i++) {
 		sge[i] = (struct ibv_sge) {
-			.addr = (uintptr_t) v->arena.rx + place_offset(&places, q->number, q->place),
-			.length = (uint32_t) bytes,
+			.addr = (uintptr_t) v->arena.rx + place_offset(&v->receive_places, q->number, q->place),
+			.length = v->receive_bytes,
 			.lkey = v->rx_key,
 		};
-		if (++q->place == places.n)
+		if (++q->place == v->receive_places.n)
 			q->place = 0;
 		wr[i] = (struct ibv_recv_wr) { .wr_id = VERBS_ID_RECEIVE | q->number, .sg_list = sge + i, .num_sge = 1,
 					       .next = i + 1 < n ? wr + i + 1 : NULL };
@@ -68,6 +65,8 @@ static int lend_empty(struct verbs_session *v, struct verbs_queue *q) {
 int verbs_rate_lend(struct verbs_session *v) {
 	int e = 0;
 
+	job_rate_places(v->job, &v->receive_places);
+	v->receive_bytes = (uint32_t) job_largest_size(v->job);
 	for (uint32_t i = 0; e == 0 && i < v->n_queues; i++) {
 		struct verbs_queue *q = v->queues + i;
 
