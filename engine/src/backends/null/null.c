@@ -132,10 +132,8 @@ static int null_post_receive(struct session *s, uint32_t slot, uint64_t size) {
 	return 0;
 }
 
-/*
- * Makes progress and takes at most `max` completions, each with its channel where bw may have several queue pairs.
- * 0: none now. The hot path, too. Required.
- */
+/* Makes progress and takes at most `max` completions, each with its channel where bw may have several queue pairs.
+ * 0: none now. The hot path, too. Required. */
 static int null_poll(struct session *session, struct completion *ret, unsigned max) {
 	struct null_session *s = (struct null_session *) session;
 	unsigned n = 0;
