@@ -17,10 +17,16 @@ from typing import Any
 
 from perch.agent.clock import KILL_AFTER, boot_id
 from perch.agent.errors import AgentError, Exit
-from perch.agent.files import end_of, unwritable, write_whole
+from perch.agent.files import end_of, write_whole
 
 #: All that is fetched of a host's folder.
 FILES = ("flows.jsonl", "samples.jsonl", "environment.json", "agent.log")
+
+#: Where an archive goes that has no room beside the results.
+OTHER_FOLDERS = ("/var/tmp", "/tmp", "/dev/shm")
+
+#: What a file in an archive has less than: eleven octal digits (ustar(5)).
+MEMBER_BYTES = 8**11
 
 #: Places in what `stat_of` gives (proc_pid_stat(5), fields 22 and 24).
 START, RESIDENT_PAGES = 19, 21
@@ -95,15 +101,13 @@ def end(found: int | None, control: Path, within_s: float = 3 * KILL_AFTER) -> b
 
 
 def pack(out: Path, ends: bool = True) -> Exit:
-    """One archive for the controller, which takes these names only; none where nothing was left.
+    """Prints an archive for the controller, which takes these names only; "" where none was left.
 
     ends: the agent first. What goes on is packed as it is.
 
     Raises:
         AgentError: it cannot be written.
     """
-    import tarfile  # of all that asks only this needs it
-
     if ends:
         end(running(out), out / "control")
     found = [name for name in FILES if (out / name).is_file()]
@@ -112,17 +116,48 @@ def pack(out: Path, ends: bool = True) -> Exit:
         return Exit.WALKED
     target = out.with_name(out.name + ".tar.gz")
     try:
+        _archive(target, out, found)
+    except OSError as error:
+        print(_elsewhere(out, found, f"cannot write {target}: {error.strerror}"))
+    else:
+        print(target)
+    return Exit.WALKED
+
+
+def _elsewhere(out: Path, found: list[str], why: str) -> Path:
+    """The disk that holds the results is often full of them. Raises AgentError: all are."""
+    import tempfile
+
+    for folder in OTHER_FOLDERS:
+        with contextlib.suppress(OSError):
+            held, name = tempfile.mkstemp(".tar.gz", "perch-", folder)
+            os.close(held)
+            _archive(Path(name), out, found)
+            return Path(name)
+    remedy = f"free space there, then `perch-agent pack --out {out}` packs the results"
+    raise AgentError(Exit.INTERNAL, f"{why}; {remedy}")
+
+
+def _archive(target: Path, out: Path, found: list[str]) -> None:
+    """Owners and times are ours. Raises OSError, and AgentError: ustar has no room for a file."""
+    import tarfile  # of all that asks only this needs it
+
+    try:
         # a level above costs more time than the transfer saves
         with tarfile.open(target, "w:gz", format=tarfile.USTAR_FORMAT, compresslevel=1) as archive:
             for name in found:
-                archive.add(out / name, name, recursive=False)
-    except OSError as error:
-        raise unwritable(target, error) from None
-    except ValueError:  # a size has eleven octal digits
-        why = f"cannot pack {out}: a file has 8 GiB or more; fetch it by hand"
-        raise AgentError(Exit.INTERNAL, why) from None
-    print(target)
-    return Exit.WALKED
+                member = tarfile.TarInfo(name)
+                with (out / name).open("rb") as content:
+                    member.size = os.fstat(content.fileno()).st_size
+                    try:
+                        archive.addfile(member, content)
+                    except ValueError as error:
+                        why = "it has 8 GiB or more" if member.size >= MEMBER_BYTES else error
+                        words = f"cannot pack {out / name}: {why}; fetch it by hand"
+                        raise AgentError(Exit.INTERNAL, words) from None
+    except (OSError, AgentError):
+        target.unlink(missing_ok=True)
+        raise
 
 
 def mark() -> str:

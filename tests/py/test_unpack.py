@@ -19,12 +19,14 @@ import msgspec
 import pytest
 
 from perch.agent import asking
+from perch.agent.errors import AgentError
 from perch.cli import main
 from perch.errors import PerchError
 from perch.history import seal
 from perch.model.plan import SoakPlan
 from perch.model.share import SCHEMA, Share, ShareFlow, ShareRound
 from perch.run import unpack
+from tests.py.agent_hosts import TOP
 
 LINE = b'{"kind":"end"}\n'
 
@@ -88,6 +90,86 @@ def test_what_an_agent_packs_is_taken_whole(tmp_path: Path) -> None:
         assert (tmp_path / "raw/alpha" / name).read_bytes() == (out / name).read_bytes()
         assert stat.S_IMODE((tmp_path / "raw/alpha" / name).stat().st_mode) == 0o644
     assert stat.S_IMODE((tmp_path / "raw/alpha").stat().st_mode) == 0o755
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="NOT TESTED: only root gives files to others")
+def test_results_of_a_user_with_a_large_number_are_packed(tmp_path: Path) -> None:
+    """As Active Directory's users have; ustar has seven octal digits for it."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "flows.jsonl").write_bytes(LINE)
+    os.chown(out / "flows.jsonl", 8**7, 8**7)
+    asking.pack(out)
+    unpacked(tmp_path / "out.tar.gz", tmp_path, 1000)
+    assert (tmp_path / "raw/alpha/flows.jsonl").read_bytes() == LINE
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "why"),
+    [
+        ("agent.log", 8 * 2**30, "it has 8 GiB or more"),
+        (f"flows/{'t' * 200}/client.soak", 3, "name is too long"),
+    ],
+)
+def test_what_an_archive_cannot_hold_is_named(
+    tmp_path: Path, name: str, size: int, why: str
+) -> None:
+    file = tmp_path / "out" / name
+    file.parent.mkdir(parents=True)
+    with file.open("wb") as sparse:
+        sparse.truncate(size)
+    with pytest.raises(AgentError, match=f"cannot pack {file}: {why}; fetch it by hand"):
+        asking.pack(tmp_path / "out")
+    assert left(tmp_path) == sorted(one for one in ("out", *Path("out", name).parts[1:]))
+
+
+FULL = """
+import contextlib, sys
+from pathlib import Path
+from perch.agent import asking
+from perch.agent.errors import AgentError
+from perch.agent.errors import AgentError
+folder = Path("full")
+(folder / "out").mkdir()
+(folder / "out/flows.jsonl").write_bytes(Path("/dev/urandom").open("rb").read(100_000))
+with contextlib.suppress(OSError), (folder / "fill").open("wb", buffering=0) as fill:
+    while fill.write(bytes(4096)) == 4096:
+        pass
+asking.OTHER_FOLDERS = sys.argv[1:]
+try:
+    asking.pack(folder / "out")
+except AgentError as error:
+    print(error.message)
+print(*sorted(one.name for one in folder.iterdir()))
+"""
+
+
+@pytest.mark.parametrize("others", [["full", "."], ["full"]])
+def test_results_on_a_full_disk_are_packed_elsewhere(
+    tmp_path: Path, within: list[str], others: list[str]
+) -> None:
+    """Nothing torn stays; where all disks are full, the message says how to go on."""
+    mount = 'mkdir full; mount -t tmpfs -o size=200k tmpfs full; exec "$@"'
+    done = subprocess.run(
+        [*within, "bash", "-c", mount, "-", sys.executable, "-c", FULL, *others],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    said, names = done.stdout.splitlines()
+    assert names == "fill out"
+    if others[-1] == "full":
+        assert said == (
+            "cannot write full/out.tar.gz: No space left on device; free space there, then"
+            " `perch-agent pack --out full/out` packs the results"
+        )
+    else:
+        assert Path(said).parent == tmp_path
+        unpacked(tmp_path / said, tmp_path, 2**20)
+        assert (tmp_path / "raw/alpha/flows.jsonl").stat().st_size == 100_000
 
 
 def test_what_lies_beside_the_results_stays(taken: Callable[..., Path], tmp_path: Path) -> None:
@@ -299,6 +381,7 @@ import os, signal, sys
 from pathlib import Path
 from perch.cli import main
 from perch.run import unpack
+from tests.py.agent_hosts import TOP
 unpack._read = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 main(sys.argv[1:])
 """
