@@ -7,9 +7,11 @@
 
 #include <cmocka.h>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/message.h"
+#include "job/memory_kind.h"
 #include "memory/memory.h"
 
 static long page_bytes;         /* of the host that the test plays; 0: this one's */
@@ -20,6 +22,31 @@ long __wrap_sysconf(int name);
 
 long __wrap_sysconf(int name) {
 	return name == _SC_PAGESIZE && page_bytes ? page_bytes : __real_sysconf(name);
+}
+
+/* What madvise(2) was last asked, and how many pages of the range were there at that time. */
+static int advice = -1;
+static size_t pages_before;
+
+int __real_madvise(void *p, size_t length, int wanted);
+int __wrap_madvise(void *p, size_t length, int wanted);
+
+static size_t pages_there(void *p, size_t length) {
+	const size_t n = length / (size_t) __real_sysconf(_SC_PAGESIZE);
+	unsigned char *there = calloc(n, 1);
+	size_t sum = 0;
+
+	assert_int_equal(mincore(p, length, there), 0);
+	for (size_t i = 0; i < n; i++)
+		sum += there[i] & 1;
+	free(there);
+	return sum;
+}
+
+int __wrap_madvise(void *p, size_t length, int wanted) {
+	advice = wanted;
+	pages_before = pages_there(p, length);
+	return __real_madvise(p, length, wanted);
 }
 
 /* Each slot has memory of its own within both halves. */
@@ -187,6 +214,38 @@ static void test_a_length_is_the_same_on_hosts_with_other_pages(void **state) {
 	page_bytes = 0;
 }
 
+static bool all_is_there(const struct arena *a) {
+	const struct region *r = &a->regions[0];
+
+	return pages_there(r->base, r->length) == r->length / (size_t) sysconf(_SC_PAGESIZE);
+}
+
+/* Else a host that makes huge pages by itself has none of 4 KiB to compare --huge with. */
+static void test_a_footprint_has_small_pages(void **state) {
+	struct memory_kind kinds[2];
+	struct arena a;
+	struct job job;
+
+	(void) state;
+	job_defaults(&job);
+	for (int i = 0; i < 4; i++) {
+		const bool scattered = i < 2;
+
+		job.footprint = i % 2 ? 4 << 20 : 0;
+		kinds[0] = job_tx_memory(&job);
+		kinds[1] = job_rx_memory(&job);
+		advice = -1;
+		assert_int_equal(scattered ? arena_open_scattered(&a, 4 << 20, 64, 1, NULL, false, kinds)
+				 : arena_open_flat(&a, 4 << 20, 1, false, &kinds[0]), 0);
+		assert_int_equal(advice, job.footprint ? MADV_NOHUGEPAGE : -1);
+		assert_int_equal(pages_before, 0);
+		assert_true(all_is_there(&a));
+		arena_close(&a);
+	}
+	(void) copy_string(job.tx_memory, sizeof(job.tx_memory), "huge:2M");
+	assert_false(job_tx_memory(&job).small);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slots_lie_side_by_side),
@@ -196,6 +255,7 @@ int main(void) {
 		cmocka_unit_test(test_queue_pairs_share_a_footprint),
 		cmocka_unit_test(test_a_bounce_buffer_has_the_same_places),
 		cmocka_unit_test(test_a_length_is_the_same_on_hosts_with_other_pages),
+		cmocka_unit_test(test_a_footprint_has_small_pages),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

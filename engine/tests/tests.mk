@@ -81,8 +81,8 @@ $(BUILD)/tests/test_verbs_gpu: private LDFLAGS += -Wl,--export-dynamic-symbol=ib
 $(BUILD)/tests/test_verbs_gpu: $(BUILD)/doubles/libmlx5.so.1
 $(BUILD)/tests/test_verbs_rate: private LDFLAGS += -Wl,--wrap=job_rate_places
 
-# It plays hosts with other pages.
-$(BUILD)/tests/test_memory: private LDFLAGS += -Wl,--wrap=sysconf
+# It plays hosts with other pages, and sees what the kernel is asked.
+$(BUILD)/tests/test_memory: private LDFLAGS += -Wl,--wrap=sysconf,--wrap=madvise
 
 # It starts the program that lies a folder above it.
 $(BUILD)/tests/test_meet_lines: $(BUILD)/perch

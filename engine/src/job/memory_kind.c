@@ -109,19 +109,21 @@ void memory_of_pair(char name[JOB_MEMORY_TEXT], uint32_t pair) {
 	number[length] = '\0';
 }
 
-static struct memory_kind known(const char *text) {
+static struct memory_kind known(const struct job *job, const char *text) {
 	struct memory_kind kind = { .type = MEMORY_HOST };
 
 	(void) memory_kind_parse(text, &kind);
+	/* Else a host that makes huge pages by itself would measure the same with --huge and without. */
+	kind.small = kind.type == MEMORY_HOST && job->footprint > 0;
 	return kind;
 }
 
 struct memory_kind job_tx_memory(const struct job *job) {
-	return known(job->tx_memory);
+	return known(job, job->tx_memory);
 }
 
 struct memory_kind job_rx_memory(const struct job *job) {
-	return known(job->rx_memory);
+	return known(job, job->rx_memory);
 }
 
 bool job_sends_from_gpu(const struct job *job) {

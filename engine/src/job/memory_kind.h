@@ -32,6 +32,7 @@ struct memory_kind {
 	uint32_t ordinal;       /* of the GPU; 0 for others, and where one of these names it: */
 	char address[PCI_ADDRESS_MAX];  /* its own on the PCI bus; else empty */
 	bool near;              /* the one nearest to the network device, which each end finds for itself */
+	bool small;             /* host memory in the kernel's smallest pages alone: of a job with --footprint */
 };
 
 /* Reads a name; of a list, the first one. -EINVAL: it is none (says nothing; MEMORY_KINDS is what to give). */
@@ -54,7 +55,7 @@ static inline bool memory_is_gpu(enum memory_type type) {
 
 static inline bool memory_kind_equal(const struct memory_kind *a, const struct memory_kind *b) {
 	return a->type == b->type && a->huge == b->huge && a->ordinal == b->ordinal && a->near == b->near &&
-	       streq(a->address, b->address);
+	       a->small == b->small && streq(a->address, b->address);
 }
 
 /* Of a valid job, which has names that are known. */

@@ -30,8 +30,8 @@
 #define CLEAR_BYTES (UINT64_C(2) << 20)
 
 /*
- * Halves are multiples of the largest page that an RDMA host has (CONFIG_ARM64_64K_PAGES, CONFIG_PPC_64K_PAGES), and not
- * of this host's: both ends must cut them alike, and each half begins with a page.
+ * Halves are multiples of the largest page that an RDMA host has (CONFIG_ARM64_64K_PAGES, CONFIG_PPC_64K_PAGES), not of
+ * this host's: both ends must cut them alike, and each half begins with a page.
  */
 #define HALF_UNIT (UINT64_C(64) << 10)
 
@@ -39,35 +39,49 @@ static uint64_t round_up(uint64_t n, uint64_t to) {
 	return (n + to - 1) / to * to;
 }
 
+static void touch_pages(uint8_t *p, uint64_t length) {
+	const uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
+
+	for (uint64_t at = 0; at < length; at += page)
+		((volatile uint8_t *) p)[at] = 0;
+}
+
 /* Huge pages come from a pool that the administrator fills; the kernel takes them whole at once or fails (mmap(2)). */
-static int map_pages(uint64_t length, uint64_t huge, void **ret) {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, e;
+static int map_pages(uint64_t length, const struct memory_kind *kind, void **ret) {
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS, e;
 	void *p;
 
-	e = huge ? 0 : room_check("/proc/meminfo", length);
+	e = kind->huge ? 0 : room_check("/proc/meminfo", length);
 	if (e < 0)
 		return e;
-	if (huge)
-		flags |= MAP_HUGETLB | __builtin_ctzll(huge) << MAP_HUGE_SHIFT;
+	if (!kind->small)
+		flags |= MAP_POPULATE;
+	if (kind->huge)
+		flags |= MAP_HUGETLB | __builtin_ctzll(kind->huge) << MAP_HUGE_SHIFT;
 	p = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, -1, 0);
-	if (p == MAP_FAILED && huge)
-		return huge_failure("/sys", huge, length, errno);
+	if (p == MAP_FAILED && kind->huge)
+		return huge_failure("/sys", kind->huge, length, errno);
 	if (p == MAP_FAILED)
 		return failure(-ENOMEM, EXIT_HOST, "cannot get %llu MiB for the buffers: %s; "
 			       "lower --footprint, --size, --outstanding, --batch, --stride or --threads",
 			       (unsigned long long) (length >> 20), strerror(errno));
+	if (kind->small) {
+		/* Before a page is there. It fails on kernels without transparent huge pages, which have no others. */
+		(void) madvise(p, length, MADV_NOHUGEPAGE);
+		touch_pages(p, length);
+	}
 	*ret = p;
 	return 0;
 }
 
-static int map_host(uint64_t length, uint64_t huge, struct region *ret) {
+static int map_host(uint64_t length, const struct memory_kind *kind, struct region *ret) {
 	void *p = NULL;
 	int e;
 
 	e = room_take(length);
 	if (e < 0)
 		return e;
-	e = map_pages(length, huge, &p);
+	e = map_pages(length, kind, &p);
 	if (e < 0) {
 		room_give(length);
 		return e;
@@ -111,7 +125,7 @@ static int map_region(const struct memory_kind *kind, uint64_t length, struct re
 
 	if (memory_is_gpu(kind->type))
 		return map_gpu(kind, round_up(length, GPU_PAGE_BYTES), ret);
-	return map_host(round_up(length, kind->huge ? kind->huge : page), kind->huge, ret);
+	return map_host(round_up(length, kind->huge ? kind->huge : page), kind, ret);
 }
 
 static void unmap_region(struct region *r) {
@@ -128,9 +142,10 @@ static void unmap_region(struct region *r) {
 
 /* Locked where the runtime can: else each copy goes through a buffer of the runtime's own. */
 static int open_view(struct region *view, const struct region *of, size_t half) {
+	static const struct memory_kind host = { .type = MEMORY_HOST };
 	int e;
 
-	e = map_host(half, 0, view);
+	e = map_host(half, &host, view);
 	if (e < 0)
 		return e;
 	if (of->gpu->runtime->pin && of->gpu->runtime->pin(of->gpu, view->base, view->length) == 0)
