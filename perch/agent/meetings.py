@@ -67,6 +67,7 @@ class Meetings:
         return asked
 
     async def close(self) -> None:
+        """Ends the process, stopped or not; all who have asked are told."""
         if self._process is not None:
             await end(self._process)
 

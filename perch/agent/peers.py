@@ -34,6 +34,8 @@ class Asks(Protocol):
         self, place: Place, name: str, timeout_s: float, parties: int = 2
     ) -> asyncio.Future[Answer]: ...
 
+    async def close(self) -> None: ...
+
 
 class Wait(NamedTuple):
     """Until when, by the loop's clock, and the seconds before anyone is asked: it disturbs."""
@@ -144,16 +146,24 @@ class _Meeting:
         """None: the peer answers with our token."""
         answer = await probe(self._peers.asks, self._peers.host, self._flow)
         if answer is None:
-            return "no answer in time"
+            return f"perch meet on {self._peers.host} gives no answer"
         return None if answer.exit == 0 else answer.message
 
 
 async def probe(asks: Asks, host: str, flow: Flow) -> Answer | None:
-    """What the peer answers, if it does. A meeting of one party takes place at once."""
+    """What the peer answers, if it does. A meeting of one party takes place at once.
+
+    This host's `perch meet` gives an answer for a silent peer, too. Where it gives none, it has
+    stopped; another one is asked.
+    """
     place = Place(flow.peer_address, flow.peer_port)
-    asked = asks.ask(place, f"probe/{host}", PROBE_TIMEOUT, 1)
-    await asyncio.wait({asked}, timeout=PROBE_TIMEOUT + 2)
-    if not asked.done():
+    for is_last in (False, True):
+        asked = asks.ask(place, f"probe/{host}", PROBE_TIMEOUT, 1)
+        await asyncio.wait({asked}, timeout=PROBE_TIMEOUT + 2)
+        if asked.done():
+            return asked.result()
         asked.cancel()
-        return None
-    return asked.result()
+        if not is_last:
+            say(f"perch meet on {host} gives no answer; it is ended, and started again")
+            await asks.close()
+    return None

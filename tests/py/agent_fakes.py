@@ -138,6 +138,7 @@ class World:
         self.reading_s = 0.0  # that the reading after a flow takes
         self.meetings = meetings or {}
         self.probe = probe
+        self.answers = True  # whether this host's `perch meet` does, of probes
         self._scripts: Iterator[Script] = iter(scripts)
         self._listens = listens
         self._number = 0
@@ -152,7 +153,7 @@ class World:
         kind = name.rpartition("/")[2]
         delay, answer = timeout_s, NOBODY
         if parties == 1:
-            delay, answer = 0.0, self.probe
+            delay, answer = 0.0 if self.answers else 1e9, self.probe
         else:
             self.say(f"ask {kind}")
             delay, answer = self.meetings.get(name, self.meetings.get(kind, (delay, answer)))
@@ -160,6 +161,10 @@ class World:
         asked: asyncio.Future[Answer] = loop.create_future()
         loop.call_later(delay, settle, asked, answer)
         return asked
+
+    async def close(self) -> None:
+        self.say("close")
+        self.answers = True
 
     def start(self, argv: Sequence[str], *, cpus: Sequence[int] = ()) -> Process:
         self.say(f"start {argv[0]}")

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from perch.agent import devices
+from perch.agent import devices, peers
 from perch.agent.children import Children, Ended, Process, end
 from perch.agent.files import read_lines
-from perch.agent.meetings import Meetings, Place
+from perch.agent.meetings import Answer, Meetings, Place
 from perch.run import judging
-from tests.py.agent_fakes import counted
+from tests.py.agent_fakes import counted, share_of
 from tests.py.agent_hosts import BUILT, ENGINE, LONG, QUICK, TOP, Hosts, gone, until, with_children
 
 pytestmark = BUILT
@@ -137,6 +137,30 @@ def test_meetings_go_on_when_their_process_was_killed(free: Callable[[], int]) -
         return lost.exit, lost.message, again.exit
 
     assert with_children(work) == (6, "perch meet --lines ended", 0)
+
+
+def test_a_peer_is_asked_again_when_the_process_of_meetings_was_stopped(
+    free: Callable[[], int],
+) -> None:
+    (flow,) = next(iter(share_of("alpha").rounds()))
+    flow = flow._replace(peer_address="127.0.0.1", peer_port=free())
+    place = Place(flow.peer_address, flow.peer_port)
+
+    async def work(children: Children) -> tuple[Answer | None, Answer]:
+        meetings = Meetings(children, str(ENGINE), 2)
+        server = children.start([str(ENGINE), "serve", "--port", str(place.port)])
+        await until(lambda: b"serving" in server.stderr.text().encode())
+        assert (await meetings.ask(place, "alone", 20, 1)).exit == 0
+        waits = meetings.ask(place, "waits", 60)
+        assert meetings._process is not None
+        meetings._process.send(signal.SIGSTOP)
+        answer = await peers.probe(meetings, "alpha", flow)
+        await end(server)
+        return answer, await waits
+
+    answer, waited = with_children(work)
+    assert answer is not None and answer.exit == 0
+    assert waited.message == "perch meet --lines ended"
 
 
 # ---- agents --------------------------------------------------------------------------------------

@@ -227,6 +227,15 @@ def test_silence_must_last(tmp_path: Path) -> None:
     assert line["state"] == "done"
 
 
+def test_a_process_of_meetings_that_gives_no_answer_is_ended_and_its_peer_lives(
+    tmp_path: Path,
+) -> None:
+    world = World({"start": (21.0, CAME), "done": (0.1, CAME)}, scripts=[Script()])
+    walked = Walked(tmp_path, world, share_of("alpha"), changes=[(9.0, "answers", False)])
+    (line,) = walked.lines
+    assert line["state"] == "done" and world.log.count("close") == 1
+
+
 def test_a_living_peer_that_does_not_come_costs_its_deadline(tmp_path: Path) -> None:
     walked = Walked(tmp_path, World(), share_of("alpha", flows=2))
     first, second = walked.lines
