@@ -12,17 +12,20 @@ from typing import Any
 
 import pytest
 
-from perch.judge.worker import MANY_FLOWS
 from perch.model import derived
 
 TOP = Path(__file__).parents[2]
 
-#: Judges and reports with so many workers.
-PROGRAM = """
+#: Rows from which polars groups by several threads at once.
+MANY_ROWS = 1000
+
+#: Judges and reports with so many workers, and a piece of a run of so many flows for each.
+PROGRAM = f"""
 import sys
 from perch.judge import worker
 from perch.cli import main
 worker.PROCESSES = int(sys.argv[1])
+worker.MANY_FLOWS, worker.PIECE_FLOWS = {MANY_ROWS}, {MANY_ROWS} // 3
 sys.exit(main(["report", sys.argv[2]]))
 """
 
@@ -105,5 +108,5 @@ def test_a_recorded_run(name: str, run_copy: Callable[[str], Path]) -> None:
 
 def test_a_run_that_workers_share(tmp_path: Path) -> None:
     root = tmp_path / "many"
-    assert planned(root, hosts=24) > MANY_FLOWS
+    assert planned(root, hosts=17) > MANY_ROWS
     assert_same(root)
