@@ -13,9 +13,9 @@ from pathlib import Path
 
 from perch.agent import errors
 from perch.agent.agent import Agent, Life, Settings
-from perch.agent.asking import mark
+from perch.agent.asking import mark, running
 from perch.agent.errors import AgentError, Exit, say
-from perch.agent.files import write_whole
+from perch.agent.files import remedy, write_whole
 from perch.agent.share import Share
 
 #: What a detached process writes once it is ready; else it ends with a line for people.
@@ -35,16 +35,27 @@ def prepare(out: Path) -> None:
         probe.write_bytes(b"a")
         probe.unlink()
     except OSError as error:
-        raise AgentError(
-            Exit.HOST,
-            f"cannot write to the directory {out} as user {getpass.getuser()}: {error.strerror};"
-            " give --out a directory that this user can write",
-        ) from None
+        todo = remedy(error, "give --out a directory that this user can write")
+        why = f"cannot write to the directory {out} as user {_user()}: {error.strerror}; {todo}"
+        raise AgentError(Exit.HOST, why) from None
+    found = running(out)
+    if found is not None:
+        os.close(found)
+        ends = f"`perch-agent stop --out {out}` ends it"
+        raise AgentError(Exit.HOST, f"an agent runs in {out} already; {ends}")
     if (out / "flows.jsonl").exists():
         raise AgentError(
             Exit.HOST,
             f"{out} holds the results of an earlier run; give --out an empty directory",
         )
+
+
+def _user() -> str:
+    """A number where the host has no name for it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def run(share: Share, settings: Settings, ready: Callable[[], None] = lambda: None) -> Exit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from perch.agent.errors import AgentError, Exit, say
 #: Held back for the last lines, should the disk be full then.
 RESERVE_BYTES = 64 * 1024
 
+KEPT = ". Results before this are kept"
+
 #: What is read of a file's end for its last lines; a flow's output may be in one.
 END_BYTES = 4 * 1024 * 1024
 
@@ -22,12 +25,18 @@ def encoded(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
-def unwritable(path: Path, error: OSError) -> AgentError:
-    return AgentError(
-        Exit.INTERNAL,
-        f"cannot write {path}: {error.strerror}; free space there and run again."
-        " Results before this are kept",
-    )
+def remedy(error: OSError, else_: str = "see that this user can write there") -> str:
+    """What to do about a file that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "free space there and run again"
+    if error.errno in (errno.EROFS, errno.EIO):
+        return "the kernel's log (dmesg) may say why; mend the disk and run again"
+    return else_
+
+
+def unwritable(path: Path, error: OSError, kept: str = "") -> AgentError:
+    why = f"cannot write {path}: {error.strerror}; {remedy(error)}{kept}"
+    return AgentError(Exit.INTERNAL, why)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -95,7 +104,7 @@ class Lines:
             with contextlib.suppress(OSError):  # a disk that takes nothing keeps the half
                 os.ftruncate(self._fd, self._size)
                 os.lseek(self._fd, self._size, os.SEEK_SET)
-            raise unwritable(self.path, error) from None
+            raise unwritable(self.path, error, "" if self.is_empty else KEPT) from None
         self._size = size
         self._unsynced = True
 
@@ -107,7 +116,7 @@ class Lines:
         try:
             os.fdatasync(self._fd)
         except OSError as error:
-            raise unwritable(self.path, error) from None
+            raise unwritable(self.path, error, KEPT) from None
 
     def close(self) -> None:
         self.sync()

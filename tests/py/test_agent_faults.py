@@ -19,8 +19,9 @@ import pytest
 
 from perch.agent import serving
 from perch.agent.children import Children
+from perch.agent.control import prepare
 from perch.agent.errors import AgentError, Exit
-from perch.agent.files import Lines
+from perch.agent.files import Lines, write_whole
 from tests.py.agent_fakes import share_of
 from tests.py.agent_hosts import (
     BUILT,
@@ -65,7 +66,7 @@ def test_a_state_that_is_read_only_is_named(hosts: Callable[..., Hosts], within:
     )
     assert done.returncode == Exit.HOST
     assert f"cannot write to the directory {both.folder}/alpha as user" in done.stderr
-    assert "Read-only file system; give --out a directory" in done.stderr
+    assert "Read-only file system; the kernel's log (dmesg) may say why" in done.stderr
 
 
 def test_a_disk_that_becomes_read_only_is_named(
@@ -79,8 +80,39 @@ def test_a_disk_that_becomes_read_only_is_named(
 
     for name in ("write", "ftruncate"):
         monkeypatch.setattr(f"perch.agent.files.os.{name}", refuse)
-    with pytest.raises(AgentError, match=r"cannot write .*: Read-only file system; free space"):
+    with pytest.raises(
+        AgentError, match=r"cannot write .*: Read-only file system; the kernel's log"
+    ):
         lines.write({})
+
+
+def test_a_file_that_cannot_be_written_has_its_own_remedy(tmp_path: Path) -> None:
+    """At the start there are no results that could be kept."""
+    (tmp_path / "pid.new").mkdir()
+    with pytest.raises(AgentError) as caught:
+        write_whole(tmp_path / "pid", b"")
+    why = "Is a directory; see that this user can write there"
+    assert caught.value.message == f"cannot write {tmp_path}/pid: {why}"
+
+
+def test_a_second_start_names_the_agent_that_runs(hosts: Callable[..., Hosts]) -> None:
+    both = hosts(LONG)
+    both.start("alpha")
+    out = both.folder / "alpha"
+    why = f"an agent runs in {out} already; `perch-agent stop --out {out}` ends it"
+    assert why in both.start("alpha", expect=Exit.HOST)
+    assert both.status("alpha") == {"state": "running"}
+
+
+def test_a_user_without_a_name_is_named_by_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown() -> str:
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    with pytest.raises(AgentError, match=f"/null as user {os.getuid()}: "):
+        prepare(Path(os.devnull))
 
 
 def test_a_log_that_cannot_be_written_ends_nothing(hosts: Callable[..., Hosts]) -> None:
