@@ -4,7 +4,7 @@
 
 It writes perch.prom for the node exporter into TEXTFILE, calls the hook, and leaves KEEP runs in
 RUNS; "" and 0: not so. Role soak writes the unit, in which systemd runs soak.yml once at a time,
-and says how that ended: EXIT_CODE and EXIT_STATUS (systemd.exec(5)). A file marks a soak that
+and says how that ended: SERVICE_RESULT and EXIT_STATUS (systemd.exec(5)). A file marks a soak that
 systemd has begun. Where soak.yml was ended from outside, as by a reboot, it stays, and the soak is
 continued.
 
@@ -28,6 +28,8 @@ EXITS = {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}
 
 #: How a soak.yml ends that is told to: by the signal, or with Ansible's or a shell's code for it.
 TOLD_TO_END = ("TERM", "INT", "HUP", "99", "130", "143")
+
+OVER_TIME = "soak.yml was ended: it took longer than its time. On the hosts the soak continues"
 
 
 def say(text: str) -> None:
@@ -138,7 +140,8 @@ def remove_old(runs: Path, keep: int) -> None:
 def main(name: str, folder: str, keep: str, textfile: str, *hook: str) -> int:
     runs, status = Path(folder), os.environ.get("EXIT_STATUS", "unknown")
     mark = runs / f".perch-soak-{name}.running"
-    if status in TOLD_TO_END:
+    timed_out = os.environ.get("SERVICE_RESULT") == "timeout"
+    if status in TOLD_TO_END and not timed_out:
         say(
             f"ended from outside. On the hosts the soak continues; the next start of"
             f" perch-soak-{name}.service attaches to it, and playbooks/soak_stop.yml ends it"
@@ -146,7 +149,7 @@ def main(name: str, folder: str, keep: str, textfile: str, *hook: str) -> int:
         return 0
     # without a mark systemd could not even begin it
     began = mark.stat().st_mtime if mark.exists() else time.time()
-    outcome = outcome_of(runs, began, status)
+    outcome = Outcome("INCONCLUSIVE", OVER_TIME) if timed_out else outcome_of(runs, began, status)
     mark.unlink(missing_ok=True)
     say(": ".join(filter(None, [outcome.verdict, outcome.why, outcome.run])))
     if textfile:

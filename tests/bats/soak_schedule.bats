@@ -171,6 +171,13 @@ PERCH_VERDICT=PASS
   [ ! -e runs/.perch-soak-nightly.running ]
 }
 
+@test "a soak.yml that takes longer than its time is INCONCLUSIVE, and told" {
+  SERVICE_RESULT=timeout STATUS=TERM scheduled 20260101T020000Z-soak MAKES=plan
+  assert_output --partial "INCONCLUSIVE: soak.yml was ended: it took longer than its time"
+  assert_equal "$(grep -c '<INCONCLUSIVE>' told)" 1
+  prom_says 'perch_verdict{verdict="INCONCLUSIVE"} 1'
+}
+
 @test "old runs of the schedule go; accepted ones, links and what has no verdict stay" {
   local day
   for day in 01 02 03 04 05; do KEEP=0 scheduled "202601${day}T020000Z-soak"; done
@@ -232,6 +239,7 @@ unschedule() { play "$1" soak_unschedule "${@:2}"; }
   grep -qx "OnCalendar=Sun 02:00" units/perch-soak-nightly.timer
   grep -qx "RandomizedDelaySec=30min" units/perch-soak-nightly.timer
   grep -qx "Persistent=false" units/perch-soak-nightly.timer
+  grep -qx "TimeoutStartSec=8h 2h" units/perch-soak-nightly.service
   ! grep -r "a secret" units/*.service units/*.timer || fail "a variable is in a unit"
   assert_equal "$(stat -c %a units/perch-soak-nightly.json)" 640
 

@@ -245,7 +245,8 @@ ADDRESSES = {
 
 def checked(address):
     """What host-check printed, with the two things that it reads of every host."""
-    text, (high, low) = (FIXTURES / "hosts/nic-rxe.json").read_text(), map(int, address.split(".")[2:])
+    text = (FIXTURES / "hosts/nic-rxe.json").read_text()
+    high, low = map(int, address.split(".")[2:])
     for recorded, own in ADDRESSES.items():
         text = re.sub(recorded, own.format(address, high * 256 + low, high, low), text)
     document = json.loads(text)

@@ -6,9 +6,9 @@
 
 VARIANT is a folder of tests/fixtures/switches. A command that holds the words of `words.json` is
 that answer. Its counters grow with the time since the start, as from before/ to after/.
---mute never answers a command that holds these words, and --refuse rejects every login. It listens on
-127.0.0.1, writes the port to FILE when it is ready, logs each command to standard error, and ends
-with its parent.
+--mute never answers a command that holds these words, and --refuse rejects every login. It listens
+on 127.0.0.1, writes the port to FILE when it is ready, logs each command to standard error, and
+ends with its parent.
 """
 
 import argparse
