@@ -51,7 +51,7 @@ static int map_pages(uint64_t length, const struct memory_kind *kind, void **ret
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS, e;
 	void *p;
 
-	e = kind->huge ? 0 : room_check("/proc/meminfo", length);
+	e = kind->huge ? 0 : room_check("", length);
 	if (e < 0)
 		return e;
 	if (!kind->small)

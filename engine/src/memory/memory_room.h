@@ -15,7 +15,8 @@ int room_take(uint64_t length);
 void room_give(uint64_t length);
 
 /*
- * -ENOMEM (said, EXIT_HOST) where the host has less than `length` bytes for a program that starts now: the kernel would
- * map them, and end some process when they are touched. `meminfo`: "/proc/meminfo" (MemAvailable, proc_meminfo(5)).
+ * -ENOMEM (said, EXIT_HOST) where less than `length` bytes are available: on the host, on the NUMA nodes that this
+ * thread is bound to, or in its control groups. The kernel would map them, and end some process when they are touched.
+ * `root` has proc/ and sys/: "" is this host's, and tests have a copy.
  */
-int room_check(const char *meminfo, uint64_t length);
+int room_check(const char *root, uint64_t length);
