@@ -24,7 +24,7 @@ start_server() {
 }
 
 end_server() {
-  [[ -z ${SERVER_PID:-} ]] && return
+  [[ -n ${SERVER_PID:-} ]] || return 0 # a bare return within a trap fails as the script did
   kill "$SERVER_PID" 2>/dev/null || :
   wait "$SERVER_PID" 2>/dev/null || :
   SERVER_PID=
