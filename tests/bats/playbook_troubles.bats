@@ -21,7 +21,9 @@ teardown() { common_teardown; }
   wait_until test -e ready
   run_site 2 -e perch_port="$port"
   kill %1
-  assert_equal "$(grep -c "127.0.0.2:$port: the port is in use" <<<"$output")" 1
+  # once while it measures, and once in the line of the verdict
+  assert_equal "$(grep -c "127.0.0.2:$port: the port is in use" <<<"$output")" 2
+  assert_equal "$(grep -c "did not start on beta.*127.0.0.2:$port: the port is in use" <<<"$output")" 1
   assert_output --partial 'did not start on beta: perch serve on beta ended'
   assert_output --partial 'choose another with perch_port in the inventory (PORT=NUMBER of make demo)'
   assert_equal "$(verdict)" INCONCLUSIVE
