@@ -521,6 +521,38 @@ static void test_inline_needs_payload_to_send(void **state) {
 	}
 }
 
+/* Else a plan is made of a job that both ends refuse once they have met. */
+static void test_a_footprint_has_room_for_all_that_is_verified(void **state) {
+	struct job job = sample();
+
+	(void) state;
+	(void) copy_string(job.backend, sizeof(job.backend), "ofi");
+	job.kind = KIND_BANDWIDTH;
+	job.definition = DEFINITION_AUTO;
+	job.report_all = false;
+	job.n_sizes = 1;
+	job.sizes[0] = 1024;
+	job.outstanding = 64;
+	job.footprint = 64 << 10;
+	assert_int_equal(job_validate(&job), 0);
+	job.outstanding = 128;
+	failure_reset();
+	assert_int_equal(job_validate(&job), -EINVAL);
+	assert_int_equal(failure_code(), EXIT_USAGE);
+	assert_non_null(strstr(failure_text(), "--footprint 65536 with --verify has 64 places of 1024 bytes, and 128"));
+	failure_reset();
+	job.verify = false;
+	assert_int_equal(job_validate(&job), 0);
+	/* one under way, and the answer to it */
+	job.verify = true;
+	job.outstanding = 1;
+	job.footprint = 2048;
+	assert_int_equal(job_validate(&job), 0);
+	job.footprint = 2047;
+	assert_int_equal(job_validate(&job), -EINVAL);
+	failure_reset();
+}
+
 static bool takes(const char *backend, const char *key, enum kind kind) {
 	struct job job = { .kind = kind };
 
@@ -568,6 +600,7 @@ int main(void) {
 		cmocka_unit_test(test_relaxed_ordering),
 		cmocka_unit_test(test_verify_of_what_may_be_lost),
 		cmocka_unit_test(test_inline_needs_payload_to_send),
+		cmocka_unit_test(test_a_footprint_has_room_for_all_that_is_verified),
 		cmocka_unit_test(test_who_takes_a_member),
 	};
 

@@ -314,13 +314,19 @@ static int validate_queues(const struct job *job) {
 
 /* Each queue pair has places of its own. Transfers have more to hold: job_transfer.c. */
 static int validate_footprint(const struct job *job) {
-	const uint64_t least = place_bytes(job_largest_size(job)) * job->queue_pairs;
+	const uint64_t size = job_largest_size(job), least = place_bytes(size) * job->queue_pairs;
+	struct places p;
 
-	if (job->kind == KIND_TRANSFER || job->footprint == 0 || job->footprint >= least)
+	if (job->kind == KIND_TRANSFER || job->footprint == 0)
 		return 0;
-	return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, one message of the largest "
-		       "--size%s", (unsigned long long) job->footprint, (unsigned long long) least,
-		       job->queue_pairs > 1 ? " for each queue pair" : "");
+	if (job->footprint < least)
+		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu: at least %llu bytes, one message of the largest "
+			       "--size%s", (unsigned long long) job->footprint, (unsigned long long) least,
+			       job->queue_pairs > 1 ? " for each queue pair" : "");
+	if (!job->verify || job_has_lanes(job))
+		return 0;
+	places_scatter(job->footprint / job->queue_pairs, size, JOB_PIECES_MAX / job->queue_pairs, &p);
+	return places_suffice(&p, job->footprint, size, job->queue_pairs, job_least_window(job));
 }
 
 static int validate_sizes(const struct job *job) {

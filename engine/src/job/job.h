@@ -382,6 +382,11 @@ static inline uint32_t job_under_way(const struct job *job) {
 	return job->outstanding * job->queue_pairs;
 }
 
+/* Messages that have memory at a time, at least: an echo needs a second place while it answers the first. */
+static inline uint32_t job_least_window(const struct job *job) {
+	return MAX(job_under_way(job), 2u);
+}
+
 /* Flows between a pair of devices: its queue pairs, each of which takes one way through a fabric. */
 static inline uint32_t job_flows(const struct job *job) {
 	return job->queue_pairs * (job_has_lanes(job) ? MAX(job->threads / job_pairs(job), 1u) : 1);

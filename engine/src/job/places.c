@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "places.h"
 
+#include "base/message.h"
+
 /* Cache lines of half a page. */
 enum { FAR_LINES = 32 };
 
@@ -27,4 +29,12 @@ void places_scatter(uint64_t bytes, uint64_t message, uint32_t most, struct plac
 	if (lines >= FAR_LINES && lines % 2 == 0 && lines > each)
 		lines--;
 	ret->stride = lines * PLACE_LINE_BYTES;
+}
+
+int places_suffice(const struct places *p, uint64_t footprint, uint64_t message, uint32_t queues, uint32_t window) {
+	if (p->n >= window / queues)
+		return 0;
+	return failure(-EINVAL, EXIT_USAGE, "--footprint %llu with --verify has %u places of %llu bytes, and "
+		       "%u are needed; raise it, or lower --size or --outstanding", (unsigned long long) footprint,
+		       p->n * queues, (unsigned long long) message, window);
 }

@@ -25,6 +25,12 @@ static inline uint64_t place_bytes(uint64_t message) {
  */
 void places_scatter(uint64_t bytes, uint64_t message, uint32_t most, struct places *ret);
 
+/*
+ * Whether a footprint of so many bytes, which `queues` share, has memory of its own for each of `window` messages of
+ * --verify. -EINVAL (said, EXIT_USAGE).
+ */
+int places_suffice(const struct places *p, uint64_t footprint, uint64_t message, uint32_t queues, uint32_t window);
+
 /* Place `number` of a region in which each lies behind the one before, or in the scattered order. */
 static inline uint64_t place_in_region(const struct places *p, uint32_t number) {
 	return (number * p->factor & p->mask) * p->stride;

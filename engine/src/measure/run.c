@@ -56,8 +56,7 @@ int run_open_memory(const struct job *job, const struct backend *backend, const 
 		    struct arena *ret) {
 	const struct queues queues = { .n = job->queue_pairs, .run = job_run(job) };
 	const uint64_t size = job_largest_size(job);
-	/* An echo needs a second place for the next message while it answers the first. */
-	const uint32_t window = backend->slots ? backend->slots(job) : MAX(job_under_way(job), 2u);
+	const uint32_t window = backend->slots ? backend->slots(job) : job_least_window(job);
 
 	return job->footprint
 		? arena_open_scattered(ret, job->footprint, size, window, &queues, job->verify, kinds)

@@ -281,10 +281,9 @@ int arena_open_scattered(struct arena *ret, uint64_t bytes, uint64_t slot_bytes,
 	int e;
 
 	places_scatter(bytes / q->n, slot_bytes, JOB_PIECES_MAX / q->n, &p);
-	if (distinct && p.n < window / q->n)
-		return failure(-EINVAL, EXIT_USAGE, "--footprint %llu with --verify has %u places of %llu bytes, and "
-			       "%u are needed; raise it, or lower --size or --outstanding", (unsigned long long) bytes,
-			       p.n * q->n, (unsigned long long) slot_bytes, window);
+	e = distinct ? places_suffice(&p, bytes, slot_bytes, q->n, window) : 0;
+	if (e < 0)
+		return e;
 	slots = MAX(p.n / (window / q->n), 1u) * window;
 	a = (struct arena) {
 		.length = 2 * round_up(bytes, HALF_UNIT),
