@@ -51,3 +51,11 @@ static inline void refused(const struct job *job, const char *part) {
 		fail_msg("'%s' does not say '%s'", failure_text(), part);
 	close_pair();
 }
+
+/* What the session adds to a record. */
+static inline json_t *described(enum role role) {
+	json_t *record = json_pack("{s:{}}", "params");
+
+	pair.backend->describe(pair.ends[role].session, record);
+	return record;
+}
