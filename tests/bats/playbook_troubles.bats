@@ -167,7 +167,12 @@ YAML
   wait "$playbook" || true
   no_leak 15
   assert_json "$(echo agents/*-alpha/out/flows.jsonl)" '.state == "stopped" and (.message | test("no word from the controller"))'
-  site -e agent_lease=3 -e agent_run_dir="$(echo "$PWD"/runs/2*)"
+  site -e agent_run_dir="$PWD"
+  run timeout 120 "${SITE[@]/site.yml/fetch.yml}"
+  assert_failure 2
+  assert_output --partial "agent_run_dir must be the folder of a run, such as \$PWD/runs/latest, and is '$PWD'"
+  ln -s "$(echo "$PWD"/runs/2*)" linked
+  site -e agent_run_dir="$PWD/linked"
   run timeout 120 "${SITE[@]/site.yml/fetch.yml}"
   assert_success
   assert_equal "$(echo agents/*-alpha)" "agents/*-alpha"
