@@ -69,8 +69,10 @@ print(len(parts), {p.status for p in parts}, {p.op for p in parts}, {p.params.se
 }
 
 @test "devices that are not there are exit 3, and a count without its names is exit 2" {
-  run_apart 3 ./mori_io_benchmark --host 127.0.0.1 --backend tcp --num-initiator-dev 8 --num-target-dev 8
+  run_apart 3 ./mori_io_benchmark --host 127.0.0.1 --backend ofi --num-initiator-dev 16 --num-target-dev 16
   assert_said "name them with --devices and --server-devices"
+  run_apart 2 ./mori_io_benchmark --host 127.0.0.1 --backend tcp --num-initiator-dev 8 --num-target-dev 8
+  assert_said "backend tcp has no devices to choose from"
   run_apart 2 ./mori_io_benchmark --host 127.0.0.1 --backend ofi --num-target-dev 2 --devices lo --server-devices lo
   assert_said "--devices names 1 and --server-devices 1"
 }
