@@ -99,19 +99,28 @@ def detached(work: Callable[[Callable[[], None]], int], log: Path) -> int | None
     pid = os.fork()
     if pid == 0:
         os.close(read)
-        code = int(Exit.INTERNAL)
+        code, is_ready = int(Exit.INTERNAL), False
+
+        def tell_ready() -> None:
+            nonlocal is_ready
+            is_ready = True  # the number of the pipe is that of another file soon
+            with contextlib.suppress(OSError):
+                os.write(write, READY.encode())
+            os.close(write)
+
         try:
             os.setsid()
             log_to(log)
-            code = int(work(lambda: _told_ready(write)))
+            code = int(work(tell_ready))
         except AgentError as error:
             say(f"perch-agent: {error.message}")
             code = int(error.code)
         except Exception as error:
             say(f"perch-agent: the agent failed: {error!r}")
         finally:
-            with contextlib.suppress(OSError):
-                os.write(write, errors.said.encode(errors="replace")[: select.PIPE_BUF])
+            if not is_ready:
+                with contextlib.suppress(OSError):
+                    os.write(write, errors.said.encode(errors="replace")[: select.PIPE_BUF])
             os._exit(code)
     os.close(write)
     told = os.read(read, select.PIPE_BUF).decode(errors="replace")
@@ -119,12 +128,6 @@ def detached(work: Callable[[Callable[[], None]], int], log: Path) -> int | None
         return None
     say(told or f"perch-agent: it ended without a reason; see {log}")
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-def _told_ready(write: int) -> None:
-    with contextlib.suppress(OSError):
-        os.write(write, READY.encode())
-    os.close(write)
 
 
 def log_to(path: Path) -> None:

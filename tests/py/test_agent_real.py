@@ -17,6 +17,8 @@ import pytest
 
 from perch.agent import devices, peers
 from perch.agent.children import Children, Ended, Process, end
+from perch.agent.control import detached
+from perch.agent.errors import AgentError, Exit
 from perch.agent.files import read_lines
 from perch.agent.meetings import Answer, Meetings, Place
 from perch.run import judging
@@ -405,3 +407,16 @@ def test_wrong_usage_is_refused(
     hosts: Callable[..., Hosts], words: list[str], code: int, message: str
 ) -> None:
     assert message in hosts(QUICK).call(*words, expect=code).stderr
+
+
+def test_a_process_that_is_ready_writes_its_last_word_into_no_result(tmp_path: Path) -> None:
+    result = tmp_path / "flows.jsonl"
+
+    def work(ready: Callable[[], None]) -> int:
+        ready()
+        os.open(result, os.O_WRONLY | os.O_CREAT)  # it takes the number that the pipe had
+        raise AgentError(Exit.STOPPED, "told to end")
+
+    assert detached(work, tmp_path / "agent.log") is None
+    assert os.waitstatus_to_exitcode(os.waitpid(-1, 0)[1]) == Exit.STOPPED
+    assert result.read_bytes() == b""
