@@ -99,7 +99,7 @@ test-long: ## run the tests of agents and soaks, six minutes
 	@tests/run long
 
 .PHONY: test-slow
-test-slow: ## run the tests of playbooks and backends, eleven minutes
+test-slow: ## run the tests of playbooks and backends, ten minutes
 	@setup/setup run build test lint
 	@tests/run slow
 
