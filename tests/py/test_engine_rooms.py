@@ -41,7 +41,8 @@ def circle(found: dict[str, dict[str, str]]) -> list[str]:
 
 def linked(built: Path) -> dict[str, dict[str, str]]:
     """For each object, those whose symbols it uses, each with a symbol; a header hides none."""
-    objects = sorted(path for path in built.rglob("*.o") if "test" not in path.parts)
+    sources = (path.relative_to(SOURCES) for path in SOURCES.rglob("*.c"))
+    objects = sorted(filter(Path.exists, ((built / one).with_suffix(".o") for one in sources)))
     listed = subprocess.run(
         ["nm", "-A", "-g", *objects], capture_output=True, text=True, check=True, timeout=60
     ).stdout
