@@ -206,7 +206,7 @@ static void test_a_token_lies_in_a_regular_file(void **state) {
 	assert_int_equal(mkfifo(pipe, 0600), 0);
 	failure_reset();
 	assert_int_equal(token_read(pipe, &t), -EINVAL);
-	assert_non_null(strstr(failure_text(), "is no regular file"));
+	assert_non_null(strstr(failure_text(), "is not a regular file"));
 	(void) unlink(pipe);
 	(void) rmdir(folder);
 }

@@ -23,10 +23,10 @@ _UNITS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
 def _seconds(duration: str) -> float:
-    """Raises ValueError: it is none."""
+    """Raises ValueError: it is not a time."""
     found = re.fullmatch(r"([0-9.]+)([a-z]+)", duration)
     if found is None or found[2] not in _UNITS:
-        raise ValueError(f"'{duration}' is no time")
+        raise ValueError(f"'{duration}' is not a time")
     return float(found[1]) * _UNITS[found[2]]
 
 

@@ -30,7 +30,7 @@ STOP_WITHIN = 9.0
 
 
 def _claim(state: Path, out: Path, host: str) -> None:
-    """One soak a host. One whose folder is gone is none any more. Raises AgentError."""
+    """One soak a host; one whose folder is gone does not count. Raises AgentError."""
     one = held(state)
     if one is not None and (runs(state) or one.is_dir()):
         what = "runs already" if runs(state) else "was interrupted and is not over"

@@ -95,7 +95,7 @@ TIMELESS = {"tests": {"t": {**TEST, "params": {"timeout": "abc"}}}}
         ({"tests": {}}, "is damaged: it lacks 't'"),
         ({"rounds": None}, "is damaged: a value is wrong ("),
         ({"rounds": 5}, "is damaged: a value is wrong ("),
-        (TIMELESS, "is damaged: a value is wrong ('abc' is no time); run the playbook again"),
+        (TIMELESS, "is damaged: a value is wrong ('abc' is not a time); run the playbook again"),
         ({"schema": None}, "has no schema; this agent reads perch.share/"),
     ],
 )

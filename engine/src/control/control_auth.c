@@ -47,8 +47,8 @@ int token_read(const char *path, struct token *ret) {
 		return failure(-errno, EXIT_HOST, "cannot read the token file %s: %s", path, strerror(errno));
 	/* A server reads it for each stranger, and a pipe gives it once. */
 	if (!S_ISREG(st.st_mode))
-		return failure(-EINVAL, EXIT_HOST, "the token file %s is no regular file; write the token into one",
-			       path);
+		return failure(-EINVAL, EXIT_HOST, "the token file %s is not a regular file; write the token "
+			       "into one", path);
 	/* As ssh does with its files: root may read all, and another owner can change it at any time. */
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return failure(-EPERM, EXIT_HOST, "the token file %s belongs to user %u, neither you nor root; "

@@ -252,14 +252,14 @@ static int say_finished(struct run *r, struct stream *s) {
  * The time is over. With --cq-moderation one turn of all queue pairs follows, for the completions of what went before.
  */
 static void end_soon(const struct run *r, struct stream *s) {
-	const bool owed = r->job->cq_moderation > 1;
+	const bool unsignalled = r->job->cq_moderation > 1;
 
 	if (s->over)
 		return;
 	s->over = true;
-	s->limit = s->posted + (owed ? s->turn : 0);
+	s->limit = s->posted + (unsignalled ? s->turn : 0);
 	for (uint32_t i = 0; s->flows && i < r->job->queue_pairs; i++)
-		s->flows[i].left = owed ? s->run : 0;
+		s->flows[i].left = unsignalled ? s->run : 0;
 }
 
 /* Sends until the limit or the end of the time, and until all of it is complete. */
